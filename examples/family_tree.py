@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import NamedTuple
 from xml.etree import ElementTree as ET
 
-COLUMNS = (2000, 2005, 2008, 2011, 2016, 2021, 2025)
+COLUMNS = (1989, 2005, 2008, 2010, 2016, 2021, 2025)
 """First years of the columns."""
 WIDTH, GAP, HEIGHT, ROW, TOP = 200, 26, 66, 84, 86
 LEFT = 128
 ROWS = (
-    "match features", "play a game", "infer a cost", "clone, ask", "policy gradients",
-    "occupancies as programs", "nonlinear, neural",
+    "clone, ask", "infer a cost", "nonlinear costs", "match features", "play a game",
+    "occupancies", "policy gradients",
 )  # fmt: skip
 
 
@@ -31,55 +31,57 @@ class Method(NamedTuple):
     authors: str
     assumes: str
     here: str
-    """Its class; empty where it is not in this library."""
+    """Its class."""
     row: int
     sources: tuple[str, ...] = ()
 
 
 METHODS = (
-    Method("IRL by programs", 2000, "Ng, Russell", "optimal expert, laws", "InverseProgram", 2),
-    Method("Projection", 2004, "Abbeel, Ng", "linear cost, planner", "Projection", 0,
-           ("IRL by programs",)),
+    Method("Behaviour cloning", 1989, "Pomerleau and others", "records that cover enough",
+           "BehaviourCloning", 0),
+    Method("DAgger", 2011, "Ross, Gordon, Bagnell", "expert who answers", "DAgger", 0,
+           ("Behaviour cloning",)),
+    Method("IRL by programs", 2000, "Ng, Russell", "optimal expert, laws", "InverseProgram", 1),
     Method("Margin planning", 2006, "Ratliff et al.", "expert's steps, planner",
-           "MaximumMarginPlanning", 2, ("Projection",)),
+           "MaximumMarginPlanning", 1, ("Projection",)),
     Method("Policy matching", 2007, "Neu, Szepesvari", "expert's policy, planner",
-           "PolicyMatching", 2, ("Projection",)),
+           "PolicyMatching", 1, ("Projection",)),
+    Method("Maximum entropy", 2008, "Ziebart et al.", "linear cost, soft plans", "MaximumEntropy",
+           1, ("Projection",)),
+    Method("FIRL", 2010, "Levine et al.", "trees of features, planner", "FeatureConstruction", 2),
+    Method("GPIRL", 2011, "Levine et al.", "kernels, soft plans", "GaussianProcessCosts", 2,
+           ("FIRL", "Maximum entropy")),
+    Method("Projection", 2004, "Abbeel, Ng", "linear cost, planner", "Projection", 3,
+           ("IRL by programs",)),
+    Method("Motion planning", 2008, "Abbeel et al.", "linear cost, planner of paths", "Projection",
+           3, ("Projection",)),
     Method("MWAL", 2007, "Syed, Schapire", "signs of weights, planner",
-           "MultiplicativeWeights", 1, ("Projection",)),
+           "MultiplicativeWeights", 4, ("Projection",)),
     Method("LPAL", 2008, "Syed, Bowling, Schapire", "laws; one linear program", "LinearProgram", 5,
            ("MWAL",)),
-    Method("Maximum entropy", 2008, "Ziebart et al.", "linear cost, soft plans", "MaximumEntropy",
-           0, ("Projection",)),
-    Method("Motion planning", 2008, "Abbeel et al.", "linear cost, planner", "Projection", 1,
-           ("Projection",)),
-    Method("FIRL", 2010, "Levine et al.", "trees of features", "FeatureConstruction", 6,
-           ("Maximum entropy",)),
-    Method("GPIRL", 2011, "Levine et al.", "soft plans, kernels", "GaussianProcessCosts", 6,
-           ("FIRL",)),
-    Method("DAgger", 2011, "Ross, Gordon, Bagnell", "expert who answers", "DAgger", 3),
-    Method("Large programs", 2014, "Abbasi-Yadkori et al.", "known cost, features", "", 5,
-           ("LPAL",)),
-    Method("IM-REINFORCE, -TRPO", 2016, "Ho, Gupta, Ermon", "rollouts, policy's form",
-           "ImitationReinforce", 4, ("LPAL",)),
-    Method("GAIL", 2016, "Ho, Ermon", "rollouts, discriminator", "AdversarialImitation", 6,
-           ("IM-REINFORCE, -TRPO",)),
+    Method("Large programs", 2014, "Abbasi-Yadkori et al.", "known cost, rows, features",
+           "StochasticSubgradient (Forward)", 5, ("LPAL",)),
     Method("SGD-AL", 2021, "Kamoutsi, Banjac, Lygeros", "rows of laws, features",
            "StochasticSubgradient", 5, ("Large programs",)),
     Method("Primal-dual", 2021, "Kamoutsi, Banjac, Lygeros", "next states of pairs",
-           "OccupancyMirrorDescent", 1, ("LPAL",)),
-    Method("Proximal points", 2022, "Viano et al.", "laws or records alone",
-           "ProximalPointImitation", 0, ("Primal-dual",)),
-    Method("Prior beliefs", 2025, "Junca, Leiva", "a prior of the cost", "PriorMirrorDescent", 2,
+           "OccupancyMirrorDescent", 5, ("SGD-AL",)),
+    Method("Proximal points", 2022, "Viano et al.", "laws at pairs, or records",
+           "ProximalPointImitation", 5, ("Primal-dual",)),
+    Method("Prior beliefs", 2025, "Junca, Leiva", "a prior of the cost", "PriorMirrorDescent", 5,
            ("Primal-dual",)),
+    Method("IM-REINFORCE, -TRPO", 2016, "Ho, Gupta, Ermon", "rollouts, policy's form",
+           "ImitationReinforce", 6, ("LPAL",)),
+    Method("GAIL", 2016, "Ho, Ermon", "rollouts, discriminator", "AdversarialImitation", 6,
+           ("IM-REINFORCE, -TRPO",)),
 )  # fmt: skip
 
 STYLE = """
 text{font:11px system-ui,sans-serif;fill:#1c1c1a}.title{font-size:15px;font-weight:600}
 .name{font-weight:600;font-size:12px}.quiet{fill:#5c5b57}.back{fill:#fcfcfb}
-.box{fill:#eef4f8;stroke:#0072b2}.absent{fill:none;stroke:#8a8a86;stroke-dasharray:4 3}
+.box{fill:#eef4f8;stroke:#0072b2}
 .arrow{fill:none;stroke:#5c5b57}.row{stroke:#e3e2dd}
 @media (prefers-color-scheme:dark){text{fill:#f2f1ec}.quiet{fill:#b4b3ad}.back{fill:#1b1b1a}
-.box{fill:#14283a;stroke:#56b4e9}.absent{stroke:#8a8a86}.arrow{stroke:#b4b3ad}.row{stroke:#3a3a37}}
+.box{fill:#14283a;stroke:#56b4e9}.arrow{stroke:#b4b3ad}.row{stroke:#3a3a37}}
 """
 
 
@@ -130,13 +132,12 @@ def tree() -> str:
     add(svg, "rect", **{"class": "back"}, width=str(width), height=str(height))
     add(svg, "text", "Methods of apprenticeship learning, and what each assumes", x="16", y="28",
         **{"class": "title"})  # fmt: skip
-    words = (
-        "solid: in this library, under the name in the last line; dashed: not; arrows: from whom"
-    )
+    words = "what it assumes, then its class in this library; arrows: from whom an idea was taken"
     add(svg, "text", words, x="16", y="48", **{"class": "quiet"})
     for k, first in enumerate(COLUMNS):
         last = COLUMNS[k + 1] - 1 if k + 1 < len(COLUMNS) else None
         years = f"from {first}" if last is None else f"{first} to {last}"
+        years = f"until {last}" if k == 0 else years
         add(svg, "text", years, x=str(LEFT + k * (WIDTH + GAP)), y="74", **{"class": "quiet"})
     for row, name in enumerate(ROWS):
         mine = [where[m.name][1] for m in METHODS if m.row == row]
@@ -151,21 +152,26 @@ def tree() -> str:
 
 
 def arrow(svg: ET.Element, start: tuple[int, int], end: tuple[int, int]) -> None:
-    """From the right side of one box to the left side of another, or from below to above."""
+    """From the right side of one box to the left side of another; within a column around the left
+    side, and past other columns between two rows."""
+    y, level = start[1] + HEIGHT // 2, end[1] + HEIGHT // 2
+    x, goal = start[0] + WIDTH, end[0]
     if start[0] == end[0]:
-        x, y = start[0] + WIDTH - 18, start[1] + (HEIGHT if end[1] > start[1] else 0)
-        goal = end[1] + (0 if end[1] > start[1] else HEIGHT)
-        path = f"M{x},{y}L{x},{goal}"
-    else:
-        x, y, goal, level = start[0] + WIDTH, start[1] + HEIGHT // 2, end[0], end[1] + HEIGHT // 2
+        x, near = start[0], start[0] - GAP + 8
+        path = f"M{x},{y}C{near},{y} {near},{level} {goal},{level}"
+    elif goal - x == GAP or y == level:
         path = f"M{x},{y}C{x + 20},{y} {goal - 22},{level} {goal},{level}"
+    else:
+        down = 6 if level > y else -6
+        lane, out, back = end[1] - (ROW - HEIGHT) // 2, x + GAP // 2 + down, goal - GAP // 2
+        path = f"M{x},{y}H{out}V{lane}H{back}V{level}H{goal}"
     add(svg, "path", d=path, **{"class": "arrow", "marker-end": "url(#tip)"})
 
 
 def box(svg: ET.Element, method: Method, x: int, y: int) -> None:
     """Four lines in a frame."""
     add(svg, "rect", x=str(x), y=str(y), width=str(WIDTH), height=str(HEIGHT), rx="5",
-        **{"class": "box" if method.here else "absent"})  # fmt: skip
+        **{"class": "box"})  # fmt: skip
     lines = (f"{method.name}, {method.year}", method.authors, method.assumes, method.here)
     for k, line in enumerate(lines):
         add(svg, "text", line, x=str(x + 8), y=str(y + 16 + 15 * k),

@@ -51,7 +51,7 @@ MARKERS = (
     "M-1.3,-4h2.6v2.7h2.7v2.6h-2.7v2.7h-2.6v-2.7h-2.7v-2.6h2.7z",
 )
 DASHES = ("7 4", "2 3", "10 3 2 3")
-PANEL_WIDTH, LEFT, RIGHT = 420, 62, 402
+PANEL_WIDTH, PANEL_HEIGHT, LEFT, RIGHT = 420, 344, 62, 402
 BOTTOM, TOP, LEGEND_TOP, LEGEND_ROW = 334, 84, 394, 22
 FREE = 0.04
 """Share of an axis that is left free at both ends."""
@@ -117,13 +117,18 @@ class Panel:
             )
 
 
-def line_chart(title: str, description: str, panels: Sequence[Panel]) -> str:
-    """The chart as the text of an SVG file, or of an element inside an HTML page."""
+def line_chart(
+    title: str, description: str, panels: Sequence[Panel], *, columns: int | None = None
+) -> str:
+    """The chart as the text of an SVG file, or of an element inside an HTML page; all panels side
+    by side, or so many."""
     if not panels:
         raise InvalidInput(f"the chart {title!r} has no panel", "Give at least one")
-    legend, width = _Legend(panels), PANEL_WIDTH * len(panels)
+    across = len(panels) if columns is None else min(columns, len(panels))
+    legend, width = _Legend(panels), PANEL_WIDTH * across
     rows = legend.rows(width - LEFT)
-    height = LEGEND_TOP + LEGEND_ROW * len(rows)
+    legend_top = LEGEND_TOP + PANEL_HEIGHT * ((len(panels) - 1) // across)
+    height = legend_top + LEGEND_ROW * len(rows)
     words = f"{title}\n{description}".encode("utf-8", "replace")
     name = f"chart-{hashlib.sha256(words).hexdigest()[:8]}"
     root = ET.Element(
@@ -137,8 +142,9 @@ def line_chart(title: str, description: str, panels: Sequence[Panel]) -> str:
     _add(root, "rect", cls="page", width=str(width), height=str(height), rx="6")
     _add(root, "text", title, cls="title", x=str(LEFT), y="28")
     for index, panel in enumerate(panels):
-        _draw(_add(root, "g", transform=f"translate({PANEL_WIDTH * index},0)"), panel, legend)
-    legend.draw(root, rows)
+        place = f"translate({PANEL_WIDTH * (index % across)},{PANEL_HEIGHT * (index // across)})"
+        _draw(_add(root, "g", transform=place), panel, legend)
+    legend.draw(root, rows, legend_top)
     ET.indent(root, " ")
     return ET.tostring(root, encoding="unicode") + "\n"
 
@@ -217,11 +223,11 @@ class _Legend:
             rows[-1].append(name)
         return rows
 
-    def draw(self, root: ET.Element, rows: list[list[str]]) -> None:
+    def draw(self, root: ET.Element, rows: list[list[str]], top: int) -> None:
         for index, row in enumerate(rows):
             left = float(LEFT)
             for name in row:
-                place = f"translate({_n(left)},{LEGEND_TOP + LEGEND_ROW * index})"
+                place = f"translate({_n(left)},{top + LEGEND_ROW * index})"
                 entry = _add(root, "g", transform=place)
                 if name in self.series:
                     self.line(entry, name, [(0, 0), (24, 0)])

@@ -96,6 +96,22 @@ class Columns(jm.features.DrawnFeatures):
         return drawn // 2, drawn % 2
 
 
+class EveryPair(jm.features.DrawnFeatures):
+    """A column for every pair."""
+
+    def __init__(self, world):
+        self.world, self.num_features = world, world.num_states * world.num_actions
+
+    def rows(self, states, actions):
+        places = self.world.num_actions * np.asarray(states) + np.asarray(actions)
+        table = sparse.eye_array(self.num_features, format="csr") / (1 - self.world.discount)
+        return sparse.csr_array(table[places])
+
+    def draw(self, rng, count):
+        drawn = rng.integers(self.num_features, size=count)
+        return drawn // self.world.num_actions, drawn % self.world.num_actions
+
+
 def high_up(states, actions):
     return (np.asarray(states) >= 5).astype(float)[:, np.newaxis]
 

@@ -1,22 +1,25 @@
 """Pages made from the code whenever the documentation is built, so that they cannot go stale.
 
 `reference/commands.md` comes from the command line itself, and one page per package has its public
-names. A name whose package has no page stops the build.
+names. A name whose package has no page stops the build. A source file that a page links to, as
+`source/solvers/solve.md`, has a page too.
 """
 
 import ast
+import re
 import subprocess
 import sys
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from mkdocs.structure.files import File, Files
+from mkdocs.structure.files import File, Files, InclusionLevel
 from pygments.formatters import HtmlFormatter
 
 import journeyman
 
-STUB = Path(__file__).parents[2] / "src" / "journeyman" / "__init__.pyi"
+SOURCES = Path(__file__).parents[2] / "src" / "journeyman"
+STUB = SOURCES / "__init__.pyi"
 """Says where every public name lives."""
 PAGES = {
     "world": "World",
@@ -48,9 +51,28 @@ def on_files(files: Files, config: Any) -> Files:
     texts |= {page: reference(page) for page in PAGES}
     for page, text in texts.items():
         files.append(File.generated(config, f"reference/{page}.md", content=text))
+    for linked in linked_sources():
+        files.append(
+            File.generated(
+                config, f"source/{linked}.md", content=source(linked),
+                inclusion=InclusionLevel.NOT_IN_NAV,
+            )
+        )  # fmt: skip
     colours = HtmlFormatter(style="default").get_style_defs(".highlight")
     files.append(File.generated(config, "pygments.css", content=colours))
     return files
+
+
+def linked_sources() -> list[str]:
+    """Files that pages link to, without their ending."""
+    texts = [path.read_text(encoding="utf-8") for path in Path(__file__).parents[1].glob("*.md")]
+    return sorted({name for text in texts for name in re.findall(r"\(source/(.+?)\.md\)", text)})
+
+
+def source(name: str) -> str:
+    """The text of a source file."""
+    text = (SOURCES / f"{name}.py").read_text(encoding="utf-8")
+    return f"# {name}.py\n\n````python\n{text}````\n"
 
 
 def commands() -> str:

@@ -55,6 +55,25 @@ def test_a_run_can_ask_for_a_classic_method(call, inputs, tmp_path):
     assert corrected.code == 0, corrected.err  # what was refused has left nothing
 
 
+LATER = (
+    "occupancy-mirror-descent", "prior-mirror-descent", "proximal-point-imitation",
+    "offline-proximal-imitation", "gaussian-process-costs", "feature-construction",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LATER)
+def test_successors_and_nonlinear_costs_are_learned_and_audited_from_files(
+    call, inputs, tmp_path, name
+):
+    run = tmp_path / "run"
+    shown = call("learn", run, *inputs, "--solver", name, "--json")
+    assert shown.code == 0, shown.err
+    found = json.loads(shown.out)
+    assert found["status"] in ("CONVERGED", "OPTIMAL", "STEP_LIMIT")
+    assert found["bound"] < found["trivial_bound"]
+    assert call("audit", run).code == 0
+
+
 def test_a_run_that_goes_on_is_kept_when_it_is_refused(call, inputs, tmp_path):
     run = tmp_path / "run"
     assert call("learn", run, *inputs, "--solver", "projection").code == 0

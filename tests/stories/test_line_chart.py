@@ -151,3 +151,10 @@ def test_equal_values_give_equal_text():
 def test_what_cannot_be_drawn_is_refused(build, complaint):
     with pytest.raises(InvalidInput, match=complaint):
         build()
+
+
+def test_panels_stand_in_rows_of_so_many():
+    root = ET.fromstring(line_chart("rows", "", [panel(FALLING)] * 3, columns=2))
+    places = [group.get("transform") for group in root.findall(f"{SVG}g")[:3]]
+    assert places == ["translate(0,0)", "translate(420,0)", "translate(0,344)"]
+    assert root.get("viewBox").split()[2] == "840"

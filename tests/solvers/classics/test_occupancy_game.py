@@ -13,7 +13,8 @@ from scipy import sparse
 import journeyman as jm
 from class_examples import NAMES as CLASSES
 from class_examples import example
-from corridors import Corridor, high_up
+from corridors import Corridor, EveryPair, high_up
+from journeyman.arrays import dense
 from journeyman.problem.reduced import Reduced
 from journeyman.problem.surrogate import Surrogate
 from journeyman.solvers.classics.occupancy_game import (
@@ -21,10 +22,13 @@ from journeyman.solvers.classics.occupancy_game import (
     Prior,
     advance,
     best_weights,
+    hardest_near,
     nearest_weights,
     rules_of,
     tabular,
 )
+from journeyman.solvers.classics.occupancy_mirror_descent import _SteppedRun
+from journeyman.solvers.running import Watch
 from journeyman.testing import Shape, random_problem
 from solved_problems import SMALL, optimum, solved_problem
 
@@ -155,7 +159,7 @@ def prior_program(problem, prior, strength):
     """The least value and the best weights, by CVXPY, for boxes."""
     world, h = problem.world, problem.effective_horizon
     w, V = cp.Variable(problem.num_costs), cp.Variable(world.num_states)
-    costs = np.asarray(problem.cost_matrix) @ w - world.flow.matrix() @ V
+    costs = dense(problem.cost_matrix) @ w - world.flow.matrix() @ V
     pull = strength * h / 2 * cp.sum_squares(w - prior)
     program = cp.Problem(
         cp.Maximize(world.initial @ V - w @ problem.target - pull),
@@ -163,6 +167,28 @@ def prior_program(problem, prior, strength):
     )
     program.solve(solver=cp.CLARABEL)
     return w.value, program.value
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_with_a_prior_the_catalogue_is_solved_within_the_same_budget(name):
+    """To the optimum of the program with the prior, as CVXPY has it."""
+    problem = solved_problem(name, jm.InfinityBall())
+    prior, strength = np.full(problem.num_costs, 0.3), 0.3
+    sweeps = min(SAMPLES // problem.world.num_pairs, 30_000)
+    solver = jm.solvers.PriorMirrorDescent(
+        prior, strength, accuracy=NEAR / 2, max_iterations=sweeps
+    )
+    answer = jm.solve(problem, solver)
+    assert answer.work.environment_steps <= SAMPLES
+    _, least = prior_program(problem, prior, strength)
+    modulus, difference = (
+        strength * problem.effective_horizon,
+        problem.difference(answer.occupancy.measure),
+    )
+    reached, _ = hardest_near(problem.cost_class, prior, modulus, difference)
+    slack = 1e-5 * problem.gap_scale
+    assert -slack <= reached - least <= NEAR * problem.gap_scale
+    assert answer.optimisation.trace[-1].bound <= least + slack
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -277,20 +303,6 @@ def test_what_cannot_be_sampled_or_fitted_is_refused():
         jm.solve(random_problem(0, num_budgets=1), SOLVER)
 
 
-class EveryPair(jm.features.DrawnFeatures):
-    """A column for every pair of the corridor."""
-
-    def __init__(self, world):
-        self.world, self.num_features = world, 14
-
-    def rows(self, states, actions):
-        places = 2 * np.asarray(states) + np.asarray(actions)
-        return sparse.csr_array(10.0 * np.eye(14)[places])
-
-    def draw(self, rng, count):
-        return rng.integers(7, size=count), rng.integers(2, size=count)
-
-
 def corridor():
     world = Corridor()
     costs = jm.CostFunctions(high_up, ["high up"], lowest=0, highest=1)
@@ -312,6 +324,30 @@ def test_in_a_stepped_world_the_loss_falls_towards_the_optimum():
     assert answer.reduced.loss < 0.15 * problem.gap_scale < few.reduced.loss
     law = answer.policy.probabilities(np.arange(7))
     np.testing.assert_allclose(law.sum(axis=1), 1.0)
+
+
+@pytest.mark.parametrize("sweeps", [20, 400])
+def test_in_a_stepped_world_the_bound_in_the_log_holds(sweeps):
+    """For a world whose laws are known: what the averages leave open is below regret and noise."""
+    known = solved_problem("grid, demonstrations", jm.InfinityBall())
+    world, matrix = known.world, dense(known.cost_matrix)
+    costs = jm.CostFunctions(
+        lambda states, actions: matrix[world.pairs.index(states, actions)], known.basis.names,
+        lowest=0, highest=1, largest=1.0,
+    )  # fmt: skip
+    asked = jm.Apprenticeship(world, costs, jm.ExpertExpectation(known.target))
+    solver = replace(SOLVER, features=EveryPair(world), batch=16, max_iterations=sweeps)
+    with Watch("test", lambda event: None, None) as watch:
+        run = _SteppedRun(solver, asked, None, watch)
+        run.go_on()
+    shares = np.kron(np.eye(world.num_states), np.full(world.num_actions, 1 / world.num_actions))
+    game = Game(known, tabular(known), sparse.csr_array(shares), run.rules.limit, None)
+    judged = game.judged(*run.averages)
+    assert judged.lower <= judged.upper
+    assert judged.upper - judged.lower <= run.regret + run.noise
+    assert run.words.endswith(")")
+    # draws are most of it, and players that learn have little regret
+    assert 0 <= run.regret < known.gap_scale * (2.0 if sweeps == 400 else 6.0)
 
 
 def test_a_function_of_states_can_take_the_place_of_the_columns_shares():

@@ -6,12 +6,12 @@ from dataclasses import replace
 import cvxpy as cp
 import numpy as np
 import pytest
-from scipy import sparse
 
 import journeyman as jm
 from class_examples import NAMES as CLASSES
 from class_examples import example
-from corridors import Columns, Corridor, high_costs
+from corridors import Columns, Corridor, EveryPair, high_costs
+from journeyman.arrays import dense
 from journeyman.solvers.classics.proximal_point_imitation import (
     LogisticBellman,
     Seen,
@@ -150,27 +150,16 @@ def test_they_keep_the_promises_of_solvers():
     jm.testing.check_solver(replace(OFFLINE, inner_iterations=30), seeds=1, trajectories=5)
 
 
-class EveryPair(jm.features.DrawnFeatures):
-    """A column for every pair."""
-
-    def __init__(self, world):
-        self.world, self.num_features = world, world.num_states * world.num_actions
-
-    def rows(self, states, actions):
-        places = self.world.num_actions * np.asarray(states) + np.asarray(actions)
-        table = sparse.eye_array(self.num_features, format="csr") / (1 - self.world.discount)
-        return sparse.csr_array(table[places])
-
-    def draw(self, rng, count):
-        drawn = rng.integers(self.num_features, size=count)
-        return drawn // self.world.num_actions, drawn % self.world.num_actions
-
-
 def stepped_grid():
-    """An explicit world that is asked by callables only, so that the truth is known."""
+    """An explicit world that is asked by callables, and where the truth is known."""
     world, basis, expert = jm.gallery.grid(5, macro_cells=2)
-    visits = jm.occupancy(world, expert).expectations(basis)
-    return jm.Apprenticeship(world, basis, jm.ExpertExpectation(visits))
+    target = jm.ExpertExpectation(jm.occupancy(world, expert).expectations(basis))
+    matrix = dense(basis.on(world))
+    costs = jm.CostFunctions(
+        lambda states, actions: matrix[world.pairs.index(states, actions)], basis.names,
+        lowest=0, highest=1, largest=1.0,
+    )  # fmt: skip
+    return (jm.Apprenticeship(world, one, target) for one in (costs, basis))
 
 
 def in_the_corridor():
@@ -191,18 +180,18 @@ def table_of(problem, policy):
 
 @pytest.mark.parametrize("seed", range(2))
 def test_steps_of_drawn_pairs_come_near_the_exact_optimum(seed):
-    problem = stepped_grid()
+    problem, known = stepped_grid()
     answer = jm.solve(problem, stepped(problem), seed=seed)
-    true = problem.gap(table_of(problem, answer.policy))
+    true = known.gap(table_of(problem, answer.policy))
     assert true <= 3 * NEAR * problem.gap_scale  # the least gap is 0, at random .24 of the scale
-    assert problem.gap(jm.Policy.uniform(problem.world)) > 0.1 * problem.gap_scale
+    assert known.gap(jm.Policy.uniform(problem.world)) > 0.1 * problem.gap_scale
     assert answer.value == pytest.approx(true, abs=0.05 * problem.gap_scale)
     assert answer.lower_bound == 0.0
     assert answer.work.environment_steps > 5 * 2000
 
 
 def test_drawn_pairs_have_the_shares_of_the_occupancy():
-    problem = stepped_grid()
+    problem, _ = stepped_grid()
     with Watch("test", lambda event: None, None) as watch:
         steps = _SteppedSteps(stepped(problem, samples=100_000), problem, watch)
         steps.advance()  # to a policy that is not even
@@ -215,12 +204,12 @@ def test_drawn_pairs_have_the_shares_of_the_occupancy():
 
 def test_what_was_drawn_is_the_dual_of_its_own_laws():
     """A step that has met every pair knows the laws, whichever numbers it has given to states."""
-    problem = stepped_grid()
+    problem, known = stepped_grid()
     with Watch("test", lambda event: None, None) as watch:
         steps = _SteppedSteps(stepped(problem, samples=30_000), problem, watch)
     drawn = LogisticBellman(problem, steps.seen, 1.0, 0.4)
     own = LogisticBellman(
-        problem, steps.seen._replace(laws=problem.world.transition, costs=problem.cost_matrix),
+        problem, steps.seen._replace(laws=problem.world.transition, costs=known.cost_matrix),
         1.0, 0.4,
     )  # fmt: skip
     point = np.random.default_rng(0).uniform(-0.5, 0.5, drawn.start().size)

@@ -482,8 +482,12 @@ def rules_of(problem: Apprenticeship, limit: float, strength: float) -> Rules:
 
 
 def largest_change_of_weights(problem: Apprenticeship, rules: Rules, mass: float) -> float:
-    """M of w, for occupancies of some mass; the prior's pull included."""
-    spread = mass * (problem.basis.highest - problem.basis.lowest)
+    """M of w, for occupancies of some mass."""
+    return change_of_weights(problem, rules, mass * (problem.basis.highest - problem.basis.lowest))
+
+
+def change_of_weights(problem: Apprenticeship, rules: Rules, spread: FloatArray) -> float:
+    """M of w where expectations differ by at most `spread`; the prior's pull included."""
     scale = problem.cost_class.scaling(problem.num_costs)
     spread = spread + 2 * rules.strength * scale
     if rules.code == HULL:

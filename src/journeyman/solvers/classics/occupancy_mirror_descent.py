@@ -18,7 +18,8 @@ bound of `occupancy_game`, which falls like 1/sqrt(T): its constants are in the 
 world the loss of the average and a lower bound from the average (w, u) are recomputed from the
 laws from time to time; CONVERGED means that they are within `accuracy` of each other, in units of
 2N/(1 - discount). The loss bounds the policy's gap where F is all states. In a stepped world the
-loss is estimated on rows of its own, and a run ends by its steps or its time.
+loss is estimated on rows of its own, and a run ends by its steps or its time; the log has the
+regret in hindsight and the noise, whose M come from q1: no row of Phi over q1 has a sum above d h.
 
 *What is different here.* The paper takes plain mirror descent with fixed steps. Guesses and steps
 that follow the observed losses have a bound with the same dependence on T and better constants
@@ -36,7 +37,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -56,6 +57,7 @@ from journeyman.solvers.classics.occupancy_game import (
     Prior,
     Rules,
     advance,
+    change_of_weights,
     largest_change_of_weights,
     normalised,
     rules_of,
@@ -89,30 +91,45 @@ ValueFunction = Callable[[IntArray], Any]
 """Called with n states; returns a matrix with n rows, one column for each function."""
 
 
-class Settings(Protocol):
-    """What the solvers of this game share."""
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Settings:
+    """Hyperparameters of the solvers of this game."""
+
+    features: Features | DrawnFeatures | None = None
+    value_features: Any = None
+    accuracy: float = 0.01
+    max_iterations: int = 200_000
+    batch: int = 256
+    seed: int = 0
+    time_limit: float | None = None
+
+    def __post_init__(self) -> None:
+        kinds = Features | DrawnFeatures | None
+        require_kind("features", self.features, kinds, "Give jm.features.Features(matrix), or None")
+        require_positive("accuracy", self.accuracy)
+        require_count("max_iterations", self.max_iterations)
+        require_count("batch", self.batch)
+        require_count("seed", self.seed, least=0)
+        require_time_limit(self.time_limit)
+        if self.value_features is None:
+            return
+        if not isinstance(self.features, DrawnFeatures):
+            real_matrix("value_features", self.value_features, InvalidSolver)
+        elif not callable(self.value_features):
+            raise InvalidSolver(
+                f"value_features is a {type(self.value_features).__name__}, and the world of "
+                "these features is asked state by state",
+                "Give a function of states, or None",
+            )
 
     @property
-    def features(self) -> Features | DrawnFeatures | None: ...
-
-    @property
-    def value_features(self) -> Any: ...
-
-    @property
-    def accuracy(self) -> float: ...
-
-    @property
-    def max_iterations(self) -> int: ...
-
-    @property
-    def batch(self) -> int: ...
-
-    @property
-    def seed(self) -> int: ...
+    def needs(self) -> Level:
+        """Arrays, or callables for features of a large world."""
+        return Level.EXPLICIT if self.features is None else self.features.needs
 
 
 @dataclass(frozen=True, eq=False)
-class OccupancyMirrorDescent:
+class OccupancyMirrorDescent(Settings):
     """Occupancies against costs and values, learned from sampled transitions.
 
     Args:
@@ -136,45 +153,12 @@ class OccupancyMirrorDescent:
     """
 
     features: Features | DrawnFeatures | None = None
-    value_features: Any = None
     accuracy: float = 0.02
-    max_iterations: int = 200_000
-    batch: int = 256
-    seed: int = 0
-    time_limit: float | None = None
-
-    def __post_init__(self) -> None:
-        check_settings(self)
-
-    @property
-    def needs(self) -> Level:
-        """Arrays, or callables for features of a large world."""
-        return Level.EXPLICIT if self.features is None else self.features.needs
 
     def run(self, problem: Apprenticeship, watch: Watch) -> Answer:
         """Solve `problem` under `watch`; called by `jm.solve`."""
         require_suitable(problem, type(self).__name__)
         return play(self, problem, None, watch, "optimistic mirror descent")
-
-
-def check_settings(solver: Any) -> None:
-    """The hyperparameters that the solvers of this game share."""
-    kinds = Features | DrawnFeatures | None
-    require_kind("features", solver.features, kinds, "Give jm.features.Features(matrix), or None")
-    require_positive("accuracy", solver.accuracy)
-    require_count("max_iterations", solver.max_iterations)
-    require_count("batch", solver.batch)
-    require_count("seed", solver.seed, least=0)
-    require_time_limit(solver.time_limit)
-    if solver.value_features is None or isinstance(solver.features, DrawnFeatures):
-        if solver.value_features is not None and not callable(solver.value_features):
-            raise InvalidSolver(
-                f"value_features is a {type(solver.value_features).__name__}, and the world of "
-                "these features is asked state by state",
-                "Give a function of states, or None",
-            )
-        return
-    real_matrix("value_features", solver.value_features, InvalidSolver)
 
 
 def play(
@@ -351,6 +335,8 @@ class _SteppedRun(_Run):
         strength = 0.0 if prior is None else prior.strength * problem.effective_horizon
         self.rules: Rules = rules_of(problem, self.surrogate.penalties.flow, strength)
         self.functions: ValueFunction = solver.value_features or self.features.shares
+        self.met = 0.0
+        """What the points that were played come to against the gradients they met."""
         columns = self._values(self.draw(0)[0]).shape[1]
         self.point = starting_point(
             self.features.num_features, problem.num_costs, columns, self.rules,
@@ -393,7 +379,50 @@ class _SteppedRun(_Run):
         prior = np.zeros(point.weights.size) if self.prior is None else self.prior.weights
         z = costs.T @ mass - self.problem.target - rules.strength * (point.weights - prior)
         r = np.asarray(self._values(first).mean(axis=0)).ravel() + ahead.T @ mass
-        settle(np.asarray(g).ravel(), np.asarray(z).ravel(), np.asarray(r).ravel(), rules, point)
+        g, z, r = (np.asarray(part).ravel() for part in (g, z, r))
+        self.met += float(g @ point.shares - z @ point.weights - r @ point.values)
+        settle(g, z, r, rules, point)
+
+    @property
+    def regret(self) -> float:
+        """By how much the players could have done better in hindsight, a sweep: the sums of
+        gradients against the best fixed points."""
+        point = self.point
+        gain = self.problem.cost_class.gap(point.weight_total) - float(point.share_total.min())
+        gain += self.rules.limit * float(np.abs(point.value_total).sum())
+        return (self.met + gain) / self.sweeps
+
+    @property
+    def noise(self) -> float:
+        """What the draws add at most, but for `FAILURE_PROBABILITY`. A row of Phi over its q1 has
+        sum at most d h, and so has the mass that w and u meet; a row of F has sum 1."""
+        problem, d = self.problem, self.features.num_features
+        most = self.features.pair_ratio
+        size = problem.cost_class.pointwise_bound(problem.basis.matrix)
+        reach = 1 + problem.world.discount
+        shares = 2 * most * (size + reach * self.rules.limit)
+        basis = problem.basis
+        spread = most * (np.maximum(basis.highest, 0) - np.minimum(basis.lowest, 0))
+        weights = change_of_weights(problem, self.rules, spread)
+        values = 2 * (1 + reach * most)
+        total = math.sqrt(math.log(max(d, 2))) * shares
+        total += math.sqrt(self.rules.weight_size) * weights
+        total += self.rules.limit * math.sqrt(self.point.values.size / 2) * values
+        factor = math.sqrt(2) + 4 * math.sqrt(math.log(1 / FAILURE_PROBABILITY))
+        return factor * total / math.sqrt(self.sweeps)
+
+    @property
+    def words(self) -> str:
+        """The bound on the saddle point, where value functions are known to have rows of sum 1."""
+        if self.solver.value_features is not None:
+            return ""
+        unit = self.problem.gap_scale or 1.0
+        regret, noise = self.regret / unit, self.noise / unit
+        return (
+            f"; with probability {1 - FAILURE_PROBABILITY:g} the averages are a saddle point of "
+            f"these features to within {regret + noise:.3g} of 2N/(1 - discount) (realised regret "
+            f"{regret:.3g}, noise {noise:.3g})"
+        )
 
     def look(self) -> None:
         """Nothing is known before the end but the sampled gradients."""
@@ -413,5 +442,5 @@ class _SteppedRun(_Run):
         return Answer(
             self.problem, status, engine, policy_solution(reduced),
             Details(reduced=reduced, work=work, recovered=recovered),
-            log=f"after {self.sweeps} sweeps of {self.solver.batch} transitions",
+            log=f"after {self.sweeps} sweeps of {self.solver.batch} transitions" + self.words,
         )  # fmt: skip

@@ -38,25 +38,22 @@ and its certificate, are about the class W as for every method.
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from journeyman.arrays import FloatArray, assign, real_array
 from journeyman.errors import InvalidSolver
-from journeyman.features.base import DrawnFeatures, Features
 from journeyman.problem import Apprenticeship, lower_bound
 from journeyman.problem.bounds import witness_from_plan
 from journeyman.solvers.answer import Answer, Solution
 from journeyman.solvers.classics.answering import require_suitable
 from journeyman.solvers.classics.occupancy_game import Prior, hardest_near
-from journeyman.solvers.classics.occupancy_mirror_descent import check_settings, play
+from journeyman.solvers.classics.occupancy_mirror_descent import Settings, play
 from journeyman.solvers.running import Watch, require_positive
-from journeyman.world.levels import Level
 
 
 @dataclass(frozen=True, eq=False)
-class PriorMirrorDescent:
+class PriorMirrorDescent(Settings):
     """Weights near a prior that explain the expert, and a policy that is optimal for them.
 
     Args:
@@ -85,24 +82,12 @@ class PriorMirrorDescent:
 
     prior: FloatArray | None = None
     strength: float = 0.1
-    features: Features | DrawnFeatures | None = None
-    value_features: Any = None
-    accuracy: float = 0.01
-    max_iterations: int = 200_000
-    batch: int = 256
-    seed: int = 0
-    time_limit: float | None = None
 
     def __post_init__(self) -> None:
-        check_settings(self)
+        super().__post_init__()
         require_positive("strength", self.strength)
         if self.prior is not None:
             assign(self, prior=real_array("prior", self.prior, ndim=1, refusal=InvalidSolver))
-
-    @property
-    def needs(self) -> Level:
-        """Arrays, or callables for features of a large world."""
-        return Level.EXPLICIT if self.features is None else self.features.needs
 
     def run(self, problem: Apprenticeship, watch: Watch) -> Answer:
         """Solve `problem` under `watch`; called by `jm.solve`."""

@@ -71,7 +71,7 @@ from journeyman.features.base import DrawnFeatures, Features
 from journeyman.policy import Plan, Policy, SoftFeaturePolicy, occupancy, plan
 from journeyman.policy.function_policy import column_shares
 from journeyman.problem import Apprenticeship, Witness, lower_bound
-from journeyman.problem.drawn import block_stream
+from journeyman.problem.drawn import block_stream, reduced_of
 from journeyman.solvers.answer import Answer, Details, SampledSolution, Work
 from journeyman.solvers.classics.answering import (
     answer_of,
@@ -553,8 +553,9 @@ class _SteppedSteps(_Steps):
 
     def begin(self) -> None:
         assert isinstance(self.solver.features, DrawnFeatures)
-        world: Any = self.problem.world
-        self.features, self.world = self.solver.features, world
+        self.features = self.solver.features
+        reduced_of(self.problem, self.features, int(self.solver.seed))  # refuses what does not fit
+        self.world = self.features.world
         self.best = SoftFeaturePolicy(self.features, np.zeros(self.features.num_features))
         self.steps, self.drawn = 0, 0
         """Walks and steps that were drawn."""
