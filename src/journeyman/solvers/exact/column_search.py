@@ -242,9 +242,9 @@ class ColumnSearch(BoundedSearch):
     def ending_seconds(self) -> float:
         """How long it will take to evaluate the best mixture: visits of every policy in it, then
         those of the mixture, more exactly, and its bounds."""
-        if self.mixture is None:
+        started = [] if self.mixture is None else self.mixture.starts(self.world)
+        if not started:  # nothing yet, or a core that holds all that is reached
             return shortest_ending(self.world, self.watch)
-        started = list(self.mixture.starts(self.world))
         if not self._visit_seconds:
             for _ in range(2):  # the first time kernels may have to be compiled
                 self._visit_seconds = self._seconds_of_visits(*started[0])
