@@ -57,7 +57,7 @@ demo: $(VENV)/.runtime  ## Learn from an expert on an embedded grid world and co
 	@$(BIN)/journeyman demo --report build/report.html
 
 test: $(VENV)/.dev  ## Run all tests except the slow ones
-	$(BIN)/python -m pytest -q -n $(JOBS)
+	$(BIN)/python -m pytest -q -n $(JOBS) --dist loadfile
 
 test-ray: $(RAY)/.ready  ## Run the tests of the Ray executor, in an environment of their own
 	$(RAY)/bin/python -m pytest -q tests_ray

@@ -57,10 +57,12 @@ CASES = {
     "learn": GRID.format(size=8) + "print(jm.learn(world, basis, demos).summary())",
     "learn 16": GRID.format(size=16) + "print(jm.learn(world, basis, demos).summary())",
     "certify": GRID.format(size=8) + "print(jm.certify(problem, expert).table())",
-    "readme": "",
     "ReducedProgram": FEATURES + "jm.solve(problem, jm.ReducedProgram(features))",
-    "SGD-AL": FEATURES
+    "SGD-AL, 1,000": FEATURES
     + "jm.solve(problem, jm.StochasticSubgradient(features, steps=1000), seed=1)",
+    "SGD-AL, 8,000": FEATURES
+    + "jm.solve(problem, jm.StochasticSubgradient(features, steps=8000), seed=1)",
+    "SGD-AL": FEATURES + "jm.solve(problem, jm.StochasticSubgradient(features), seed=1)",
     "primal-dual": FEATURES
     + "jm.solve(problem, jm.solvers.StochasticPrimalDual(features), seed=1)",
     "learn, files": COMMAND.format(
@@ -69,6 +71,20 @@ CASES = {
     "demo --size 8": COMMAND.format(arguments=["demo --size 8 --trajectories 200"]),
     "make demo": COMMAND.format(arguments=["demo --report r.html"]),
 }  # fmt: skip
+PAGES = {"README": "README.md", "tour": "docs/tour.md"}
+ROOT = Path(__file__).parents[1]
+
+
+def examples() -> dict[str, str]:
+    """The blocks of Python on the pages that a newcomer reads first, each by itself."""
+    return {
+        f"{name} {number}": block.split("```")[0]
+        for name, page in PAGES.items()
+        for number, block in enumerate((ROOT / page).read_text().split("```python")[1:], 1)
+    }
+
+
+CASES |= examples()
 NAMED = 4
 Numbers = dict[str, Any]
 
@@ -102,7 +118,7 @@ def main(arguments: Sequence[str]) -> None:
 def run(name: str, cache: Path) -> Numbers:
     """A case in a fresh process."""
     settings = dict.fromkeys(THREADS, "1") | {"NUMBA_CACHE_DIR": str(cache)}
-    settings["PYTHONPATH"] = str(Path(__file__).parents[1])
+    settings["PYTHONPATH"] = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
     command = [sys.executable, "-m", "benchmarks.first_use", "--measure", name]
     with tempfile.TemporaryDirectory() as place:
         done = subprocess.run(
@@ -117,7 +133,7 @@ def run(name: str, cache: Path) -> Numbers:
 
 def measure(name: str) -> None:
     """Runs a case here and writes its numbers into numbers.json."""
-    code = CASES[name] or readme()
+    code = CASES[name]
     place = Path("numbers.json").absolute()
     begun, used = time.perf_counter(), time.process_time()
     exec(compile(code, name, "exec"), {})
@@ -141,12 +157,6 @@ def compiled() -> dict[str, float]:
                     function = kernel.py_func
                     found[f"{function.__module__.split('.')[-1]}.{function.__name__}"] = took
     return found
-
-
-def readme() -> str:
-    """The first example of the README."""
-    text = (Path(__file__).parents[1] / "README.md").read_text()
-    return text.split("```python")[1].split("```")[0]
 
 
 if __name__ == "__main__":

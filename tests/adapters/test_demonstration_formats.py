@@ -77,7 +77,7 @@ def two_episodes():
 @pytest.mark.filterwarnings("ignore:.*as if a time limit:UserWarning")
 @pytest.mark.parametrize("form", NAMES)
 def test_what_is_written_comes_back(form):
-    @settings(max_examples=12 if form == "minari" else 40)
+    @settings(max_examples=12 if form in ("minari", "parquet") else 40)  # processes read Parquet
     @given(demonstrations())
     def comes_back(demos):
         with tempfile.TemporaryDirectory() as folder:

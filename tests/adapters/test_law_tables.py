@@ -5,7 +5,7 @@ from contextlib import suppress
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import parquet
 
@@ -45,10 +45,13 @@ def table(path, rows, header=HEADER):
     return str(path)
 
 
-@pytest.mark.parametrize("kind", ["csv", "parquet"])
-@settings(max_examples=20)
-@given(seed=st.integers(0, 10**6))
-def test_a_written_world_comes_back_whatever_the_order_of_its_rows(kind, seed, tmp_path_factory):
+@pytest.mark.parametrize(("kind", "seeds"), [("csv", 20), ("parquet", 6)])
+def test_a_written_world_comes_back_whatever_the_order_of_its_rows(kind, seeds, tmp_path_factory):
+    for seed in range(seeds):
+        require_the_same_world(kind, seed, tmp_path_factory)
+
+
+def require_the_same_world(kind, seed, tmp_path_factory):
     world = jm.testing.random_world(seed, num_states=6, num_actions=3, discount=0.9)
     rows = rows_of(world)
     np.random.default_rng(seed).shuffle(rows)

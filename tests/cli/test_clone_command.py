@@ -29,7 +29,7 @@ def test_from_a_file_of_observations_to_an_audited_run(call, record):
     shown = call("clone", record / "run", "--demonstrations", record / "demos.csv", *RANGE)
     assert shown.code == 0, shown.err
     assert "under every cost in the declared range" in " ".join(shown.out.split())
-    assert "journeyman audit" in shown.err
+    assert "journeyman audit" in " ".join(shown.err.split())
     audited = call("audit", record / "run", "--json")
     assert audited.code == 0
     assert json.loads(audited.out)["complete"]

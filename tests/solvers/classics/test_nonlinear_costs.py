@@ -129,9 +129,10 @@ def lost(example, cost):
 
 @pytest.mark.parametrize("solver", [GaussianProcessCosts(), FeatureConstruction()],
                          ids=lambda one: type(one).__name__)  # fmt: skip
-def test_they_beat_linear_costs_where_costs_are_not_linear(solver):
+@pytest.mark.parametrize("worlds", [1, pytest.param(5, marks=pytest.mark.slow)])
+def test_they_beat_linear_costs_where_costs_are_not_linear(solver, worlds):
     losses = []
-    for seed in range(3):
+    for seed in range(worlds):
         example, problem = objects(10, seed=seed, episodes=64)
         answer = jm.solve(problem, solver)
         linear = jm.solve(problem, jm.solvers.MaximumEntropy()).recovered

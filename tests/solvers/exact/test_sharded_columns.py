@@ -81,7 +81,7 @@ def calm():
     return bits(jm.solve(worlds.twins(worlds.Scattered())[0], SHARDED(num_blocks=6)))
 
 
-@pytest.mark.parametrize("workers", [1, 2, 3])
+@pytest.mark.parametrize("workers", [pytest.param(1, marks=pytest.mark.slow), 2, 3])
 def test_the_number_of_processes_changes_no_bit(workers, calm):
     blocked, _ = worlds.twins(worlds.Scattered())
     answer = jm.solve(blocked, SHARDED(jm.Processes(workers), num_blocks=6))
@@ -89,7 +89,12 @@ def test_the_number_of_processes_changes_no_bit(workers, calm):
 
 
 @pytest.mark.parametrize(
-    ("member", "when"), [("successors", 4), ("predecessors", 3), ("successors", 9)]
+    ("member", "when"),
+    [
+        pytest.param("successors", 4, marks=pytest.mark.slow),
+        ("predecessors", 3),
+        ("successors", 9),
+    ],
 )
 def test_a_killed_worker_loses_nothing_and_changes_no_bit(member, when, tmp_path, calm):
     """While blocks are made, in the middle of the solve, and when they are made anew."""
@@ -120,14 +125,26 @@ BUGS = {
 }
 
 
+@pytest.fixture(scope="module")
+def processes():
+    """Workers that outlive what they refuse."""
+    with jm.Processes(2) as executor:
+        yield executor
+
+
 @pytest.mark.parametrize("bug", BUGS)
-@pytest.mark.parametrize("executor", [jm.Serial(), jm.Processes(2)], ids=repr)
-def test_worlds_that_are_none_are_refused(bug, executor):
-    if bug == "forgetful" and isinstance(executor, jm.Processes):
-        pytest.skip("counts its calls in one process")
+def test_worlds_that_are_none_are_refused(bug):
     blocked, _ = worlds.twins(worlds.Scattered(bug=bug))
     with pytest.raises(jm.errors.InvalidWorld, match=BUGS[bug]):
-        jm.solve(blocked, SHARDED(executor, num_blocks=6))
+        jm.solve(blocked, SHARDED(jm.Serial(), num_blocks=6))
+
+
+@pytest.mark.parametrize("bug", [bug for bug in BUGS if bug != "forgetful"])
+def test_processes_refuse_them_too(bug, processes):
+    """All but one that counts its calls, which it can do in one process only."""
+    blocked, _ = worlds.twins(worlds.Scattered(bug=bug))
+    with pytest.raises(jm.errors.InvalidWorld, match=BUGS[bug]):
+        jm.solve(blocked, SHARDED(processes, num_blocks=6))
 
 
 def test_wrong_predecessors_cost_quality_and_no_truth():

@@ -505,9 +505,9 @@ def test_a_proof_that_a_limit_cuts_short_is_made_again(
         time.sleep(1.0 if len(calls) == 1 else 0.0)
         return step(*arguments)
 
-    monkeypatch.setattr(dual_repair, "_affine_step", slow)
-    piece = jm.solve(grid_problem, replace(solver, checkpoint=path, time_limit=0.9))
-    monkeypatch.undo()
+    with monkeypatch.context() as patch:
+        patch.setattr(dual_repair, "_affine_step", slow)
+        piece = jm.solve(grid_problem, replace(solver, checkpoint=path, time_limit=0.9))
     assert piece.status is jm.Status.TIME_LIMIT
     assert 0 < piece.work.iterations < 12_000
     resumed = jm.solve(grid_problem, replace(solver, checkpoint=path))

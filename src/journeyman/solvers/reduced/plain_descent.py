@@ -1,9 +1,10 @@
 """What the loops of SGD-AL work on, and the loop by NumPy, for the first steps of a run.
 
 The compiled loops (`kernels`) take seconds to compile where that was never done, as long as
-hundreds of thousands of steps. The first `PLAIN_STEPS` steps of a run over at most `PLAIN_FEATURES`
-features are therefore NumPy's, which makes a short run need no compiler. The number of a step alone
-decides, so bits do not depend on what was compiled before, nor on how a run is cut.
+hundreds of thousands of their steps. The first `PLAIN_STEPS` steps of a run over at most
+`PLAIN_FEATURES` features are therefore NumPy's: a short run in a small world needs no compiler, and
+a long one pays half a second for that. The number of a step alone decides, so bits do not depend on
+what was compiled before, nor on how a run is cut.
 """
 
 from typing import NamedTuple
@@ -24,7 +25,7 @@ from journeyman.solvers.reduced.step_rules import (
     WEIGHT,
 )
 
-PLAIN_STEPS, PLAIN_FEATURES = 8192, 512
+PLAIN_STEPS, PLAIN_FEATURES = 1 << 15, 128
 PLAIN_NUMBERS = 1 << 17
 """Of the rows that are copied together."""
 SMALLEST = 1e-300
@@ -115,17 +116,21 @@ class _Drawn:
     """Drawn rows side by side, (steps, batch, features), and what was active among them."""
 
     def __init__(self, table: Rows, at: IntArray, size: int, motion: Motion) -> None:
-        self.table, self.heads = table, table.heads[at]
-        shape = at.size // motion.batch, motion.batch
-        self.rows = _dense(table, at, size).reshape(*shape, size)
-        self.thresholds = table.numbers[self.heads + THRESHOLD].reshape(shape)
-        self.weights = table.numbers[self.heads + IMPORTANCE].reshape(shape) / motion.batch
+        self.table, shape = table, (at.size // motion.batch, motion.batch)
+        rows, self.place = np.unique(at, return_inverse=True)
+        self.heads = table.heads[rows]
+        self.rows = _dense(table, rows, size)[self.place].reshape(*shape, size)
+        thresholds = table.numbers[self.heads + THRESHOLD]
+        weights = table.numbers[self.heads + IMPORTANCE] / motion.batch
+        self.thresholds = thresholds[self.place].reshape(shape)
+        self.weights = weights[self.place].reshape(shape)
         self.seen, self.active = np.empty(shape), np.empty(shape)
 
     def book(self) -> None:
         """Count it in the table."""
-        np.add.at(self.table.numbers, self.heads + SEEN, self.seen.ravel())
-        np.add.at(self.table.numbers, self.heads + ACTIVE, self.active.ravel())
+        for counted, position in ((self.seen, SEEN), (self.active, ACTIVE)):
+            sums = np.bincount(self.place, counted.ravel(), self.heads.size)
+            self.table.numbers[self.heads + position] += sums
 
 
 def _dense(table: Rows, at: IntArray, size: int) -> FloatArray:
