@@ -33,6 +33,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -195,16 +196,15 @@ def _queues(queues: int, seed: int) -> Instance:
 
 def _shop(seed: int) -> Instance:
     sys.path.append(str(Path(__file__).parents[1] / "examples"))
-    from large_world import Lowest, Shelves, costs_of
-
-    world = Shelves(products=6, room=40)
-    expert = jm.FunctionPolicy(Lowest(world), world.num_actions)
+    shop = import_module("large_world")
+    world = shop.Shelves(products=6, room=40)
+    expert = jm.FunctionPolicy(shop.Lowest(world), world.num_actions)
     demos = jm.record(world, expert, trajectories=100, horizon=200, seed=seed)
     cloned = jm.features.cloned(world, world.radix, demos, num_knots=3)
     walks = jm.record(world, cloned, trajectories=500, horizon=200, seed=seed)
     nothing = jm.features.single_actions(world)[-1]
     made = jm.features.factored(world, world.radix, walks, [cloned, nothing], num_knots=2)
-    return Instance(jm.Apprenticeship(world, costs_of(world), demos), made)
+    return Instance(jm.Apprenticeship(world, shop.costs_of(world), demos), made)
 
 
 def _grid(seed: int, size: int = 300) -> Instance:
