@@ -173,7 +173,7 @@ class TimedProof:
 
     def __init__(self, run: _Run) -> None:
         self.seconds, self.evaluation = 0.0, run._evaluation
-        run._evaluation = self  # type: ignore[method-assign, assignment]
+        run._evaluation = self  # type: ignore[method-assign]
 
     def __call__(self, stop: Callable[[], bool], rounds: int) -> ReducedSolution:
         started = time.process_time()

@@ -20,12 +20,13 @@ a quarter of the rows turn, and it has cost its batch.
 *Features on both sides* are in the library: by a program (`SampledProgram(averaged_flow=True)`) and
 by steps (`OccupancyMirrorDescent`), for whom a row is a pair with one next state.
 
-Printed: the loss on fresh rows, its standard error, and the gap of the policy to the target in
-simulated walks with the sum of the standard errors of its costs; for SGD-AL and `SampledProgram`,
-plain steps and those with snapshots by the same NumPy code (so that seconds compare), and features
-on both sides, at equal numbers of rows; at last SGD-AL for as many CPU seconds as the row before
-it. Four queues have 10^6 states, eight 10^16; `shop` is `examples/large_world.py` with 4.75 10^9;
-`grid` has 300 x 300 cells and is only asked for successors and predecessors.
+Printed: the loss on fresh rows, its standard error, and the gap of the policy to the target, exact
+on the grid, elsewhere in walks with the sum of the standard errors of its costs; for SGD-AL and
+`SampledProgram`, plain steps and those with snapshots by the same NumPy code (so that seconds
+compare), and features on both sides, at equal numbers of rows; at last SGD-AL for as many CPU
+seconds as the row before it. Four queues have 10^6 states, eight 10^16; `shop` is
+`examples/large_world.py` with 4.75 10^9; `grid` has 300 x 300 cells and is only asked for
+successors and predecessors.
 """
 
 import argparse
@@ -33,6 +34,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -44,6 +46,7 @@ from benchmarks.machine import describe_machine
 from benchmarks.queue_quality import features_for
 from benchmarks.stochastic_solvers import Limit
 from journeyman.arrays import FloatArray, IntArray
+from journeyman.features.base import every_action
 from journeyman.policy.function_policy import FeaturePolicy
 from journeyman.problem.drawn import FRESH, LEARNING, DrawnReduced
 from journeyman.problem.reduced import DrawnRows, ExactPenalty
@@ -81,7 +84,7 @@ def _report(name: str, made: Instance, seed: int, counts: Sequence[int]) -> None
     surrogate.reduced.matching  # noqa: B018  estimated once for all
     print(f"\n{name}, seed {seed}: {problem.world.num_states:.3g} states, {features.num_features} "
           f"features, gaps are at most {problem.trivial_bound:.0f}")  # fmt: skip
-    print("| variant | rows | CPU seconds | loss | gap in walks | |\n|---|---|---|---|---|---|")
+    print("| variant | rows | CPU seconds | loss | gap | |\n|---|---|---|---|---|---|")
     for count in counts:
         _library(surrogate, fresh, jm.StochasticSubgradient(features, steps=count // BATCH), seed)
         _library(surrogate, fresh, jm.solvers.SampledProgram(features, seed=seed, num_rows=count),
@@ -124,22 +127,25 @@ def _row(
     loss, error = surrogate.estimate(theta, fresh)
     reduced = surrogate.reduced
     assert isinstance(reduced, DrawnReduced)
-    gap, noise = _gap_in_walks(reduced.problem, FeaturePolicy(reduced.features, theta))
+    gap, noise = _gap(reduced.problem, FeaturePolicy(reduced.features, theta))
     print(f"| {name} | {rows} | {seconds:.1f} | {loss:.2f} +- {error:.2f} | "
           f"{gap:.2f} +- {noise:.2f} | {said} |", flush=True)  # fmt: skip
 
 
-def _gap_in_walks(problem: jm.Apprenticeship, policy: jm.policy.StatePolicy) -> tuple[float, float]:
-    """The gap of the mean totals of `WALKS` walks, without the rest after them, and the sum of the
-    standard errors of the costs."""
-    world = problem.world
-    acting: Any = jm.FunctionPolicy(policy.probabilities, world.num_actions)
+def _gap(problem: jm.Apprenticeship, policy: jm.policy.StatePolicy) -> tuple[float, float]:
+    """The gap of the policy to the target: exact where the world can be listed, otherwise from the
+    mean totals of `WALKS` walks, with the sum of the standard errors of the costs."""
+    world, costs = problem.world, problem.cost_functions
     if isinstance(world, jm.World):
-        acting = jm.Policy(policy.probabilities(np.arange(world.num_states)))
+        states = np.arange(world.num_states)
+        measure = jm.occupancy(world, jm.Policy(policy.probabilities(states))).measure
+        psi = costs.at(*every_action(states, world.num_actions))
+        return problem.cost_class.gap(measure @ psi - problem.target), 0.0
+    acting = jm.FunctionPolicy(policy.probabilities, world.num_actions)
     walks = jm.record(world, acting, trajectories=WALKS, horizon=LENGTH, seed=99)
-    costs = problem.cost_functions.at(walks.step_states, walks.actions)
-    costs = costs * (world.discount ** walks.step_times.astype(float))[:, np.newaxis]
-    totals = np.add.reduceat(costs, np.arange(WALKS) * LENGTH)
+    each = costs.at(walks.step_states, walks.actions)
+    each = each * (world.discount ** walks.step_times.astype(float))[:, np.newaxis]
+    totals = np.add.reduceat(each, np.arange(WALKS) * LENGTH)
     error = float(totals.std(axis=0).sum() / np.sqrt(WALKS))
     return problem.cost_class.gap(totals.mean(axis=0) - problem.target), error
 
@@ -195,16 +201,15 @@ def _queues(queues: int, seed: int) -> Instance:
 
 def _shop(seed: int) -> Instance:
     sys.path.append(str(Path(__file__).parents[1] / "examples"))
-    from large_world import Lowest, Shelves, costs_of
-
-    world = Shelves(products=6, room=40)
-    expert = jm.FunctionPolicy(Lowest(world), world.num_actions)
+    shop = import_module("large_world")
+    world = shop.Shelves(products=6, room=40)
+    expert = jm.FunctionPolicy(shop.Lowest(world), world.num_actions)
     demos = jm.record(world, expert, trajectories=100, horizon=200, seed=seed)
     cloned = jm.features.cloned(world, world.radix, demos, num_knots=3)
     walks = jm.record(world, cloned, trajectories=500, horizon=200, seed=seed)
     nothing = jm.features.single_actions(world)[-1]
     made = jm.features.factored(world, world.radix, walks, [cloned, nothing], num_knots=2)
-    return Instance(jm.Apprenticeship(world, costs_of(world), demos), made)
+    return Instance(jm.Apprenticeship(world, shop.costs_of(world), demos), made)
 
 
 def _grid(seed: int, size: int = 300) -> Instance:

@@ -23,7 +23,10 @@ ever, and its bound holds within its radius. In double precision the loss itself
 that can exceed the tolerance, and the answer is INACCURATE.
 
 Cost. The dual has one equation per feature and one boxed variable per pair, state, budget and cost:
-`interior_point` solves it in time linear in their number. HiGHS (on request, for `Hard`, for some
+`interior_point` solves it in time linear in their number. Where rows are many and many of them
+alike, as those of local features in large worlds, sums of rows take their place, in some ten rounds
+that split what the sums hide (`row_groups`); a round is a small program and a few passes over the
+rows. HiGHS (on request, for `Hard`, for some
 thousand features that hardly overlap, and when accuracy is not reached) and, for the Euclidean
 ball, Clarabel solve the same box program. A dual point that misses its equations is repaired before
 it is judged.
@@ -71,9 +74,9 @@ MANY_FEATURES, MOST_FEATURES = 3000, 6000
 Gram matrix is sparse, beyond the second in any case: it takes a second, and a gigabyte."""
 FULL, FILLING_ROWS = 0.1, 2000
 """Share of entries from which a Gram matrix is not sparse, and rows that are looked at for it."""
-ROUGH, INNER, MOST_ROUNDS = 1e-2, 0.1, 40
-"""Tolerance of the first round on groups of rows, the share of what is unknown that later ones may
-leave, and how many rounds there are at most."""
+ROUGH, INNER, CLOSEST, MOST_ROUNDS = 1e-2, 0.1, 0.5, 40
+"""Tolerance of the first round on groups of rows; the share of what is unknown that later ones may
+leave, but at least this share of what is asked for; and how many rounds there are at most."""
 ROUNDING = 1e-12
 """Relative to the sizes of its terms, what is allowed for the rounding of a sum."""
 UNFINISHED = (Status.TIME_LIMIT, Status.INTERRUPTED)
@@ -131,7 +134,7 @@ class ReducedProgram:
         if self.engine is None and (groups := groups_that_pay(surrogate)) is not None:
             built = time.perf_counter()
             answer = self._by_groups(surrogate, groups, watch, (started, built))
-            if answer.status is not Status.INACCURATE:
+            if answer is not None:
                 return answer
         box = box_dual(reduced, surrogate.penalties)
         built = time.perf_counter()
@@ -140,8 +143,8 @@ class ReducedProgram:
 
     def _by_groups(
         self, surrogate: Surrogate, groups: RowGroups, watch: Watch, times: tuple[float, float]
-    ) -> Answer:
-        """Rounds on groups of rows; INACCURATE where they do not end (`row_groups`)."""
+    ) -> Answer | None:
+        """Rounds on groups of rows (`row_groups`), or nothing where they do not end."""
         reduced, penalties = surrogate.reduced, surrogate.penalties
         nothing = np.zeros(reduced.num_features)
         best = ReducedSolution.of(surrogate, nothing, origin(surrogate))
@@ -160,12 +163,14 @@ class ReducedProgram:
             if status is not Status.INACCURATE:
                 break
             before, groups = groups, groups.split(surrogate, theta, best.optimisation_error)
-            if groups.counts == before.counts and tolerance <= INNER * self.tolerance:
+            if groups.counts == before.counts and tolerance <= CLOSEST * self.tolerance:
                 break
             closer = INNER * best.relative_gap
             if groups.counts == before.counts:
                 closer = min(closer, INNER * tolerance)
-            tolerance = max(min(closer, ROUGH), INNER * self.tolerance)
+            tolerance = max(min(closer, ROUGH), CLOSEST * self.tolerance)
+        if status is Status.INACCURATE:
+            return None
         return Answer(
             reduced.problem, status, engine, policy_solution(best), Details(reduced=best),
             build_seconds=times[1] - times[0], solve_seconds=time.perf_counter() - times[1],

@@ -78,14 +78,14 @@ class RowGroups:
     def rows(self, reduced: Reduced) -> SelectedRows:
         """The sums; a group takes the place of the row of its number."""
         pairs, states = self.counts
-        every = [np.ones(count) for count in self.counts]
+        each_pair, each_state = np.ones(pairs), np.ones(states)
         rows = DrawnRows(
             _summed(self.pairs, pairs) @ reduced.pair_rows,
-            np.bincount(self.pairs, reduced.floor, pairs), every[0],
+            _totals(self.pairs, reduced.floor, pairs), each_pair,
             _summed(self.states, states) @ reduced.flow_rows,
-            np.bincount(self.states, reduced.flow_target, states), every[1],
+            _totals(self.states, reduced.flow_target, states), each_state,
         )  # fmt: skip
-        return SelectedRows(rows, *every, np.arange(pairs), np.arange(states))
+        return SelectedRows(rows, each_pair, each_state, np.arange(pairs), np.arange(states))
 
     def box(self, reduced: Reduced, penalties: Penalties) -> BoxDual:
         """The program of the groups."""
@@ -164,12 +164,16 @@ def _summed(groups: IntArray, count: int) -> sparse.csr_array:
     return sparse.csr_array((ones, (groups, np.arange(size))), shape=(count, size))
 
 
+def _totals(groups: IntArray, values: FloatArray, count: int) -> FloatArray:
+    return np.asarray(np.bincount(groups, values, count), dtype=float)
+
+
 def _split(groups: IntArray, values: FloatArray, price: float, hidden: float) -> IntArray:
     """Each group into its members below zero and the others, cheapest left as they are."""
     count = int(groups.max()) + 1
     below = values < 0
-    under = -np.bincount(groups[below], values[below], count)
-    over = np.bincount(groups[~below], values[~below], count)
+    under = -_totals(groups[below], values[below], count)
+    over = _totals(groups[~below], values[~below], count)
     costs = price * np.minimum(under, over)
     order = np.argsort(costs, kind="stable")
     cut = np.zeros(count, dtype=bool)

@@ -79,11 +79,14 @@ class ReducedSolution:
         )  # fmt: skip
         if radius is None:
             radius = ball_around(theta, surrogate.reduced)
-        bounds = [
-            (reduced_lower_bound(surrogate, candidate, radius), candidate)
-            for candidate in (witness, origin(surrogate))
-        ]
-        bound, best = max(bounds, key=lambda pair: pair[0])
+        bound, best = reduced_lower_bound(surrogate, witness, radius), witness
+        nothing_is_zero = surrogate.reduced.problem.cost_class.contains_zero
+        if not (nothing_is_zero and bound >= 0):  # else the origin proves no more
+            nothing = origin(surrogate)
+            bound, best = max(
+                (bound, best), (reduced_lower_bound(surrogate, nothing, radius), nothing),
+                key=lambda pair: pair[0],
+            )  # fmt: skip
         return cls(
             surrogate, theta, best, surrogate.value(theta), bound, radius, sampled_loss,
             sampled_error,
