@@ -30,7 +30,7 @@ import csv
 import statistics
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -98,8 +98,8 @@ def asked_by_callables(problem: jm.Apprenticeship) -> jm.Apprenticeship:
     return jm.Apprenticeship(problem.world, costs, target, problem.cost_class)
 
 
-def instances() -> list[Instance]:
-    """The problems with their optimum."""
+def instances(wanted: Sequence[str] | None) -> Iterator[Instance]:
+    """The problems with their optimum; all of them, or those that are wanted."""
     made: list[tuple[str, Any, Any]] = [
         ("grid", jm.gallery.grid(8), None),
         ("garnet", jm.gallery.garnet(60), None),
@@ -107,14 +107,14 @@ def instances() -> list[Instance]:
         ("windy", jm.gallery.windy_grid(), None),
         ("asked", jm.gallery.grid(8), None),
     ]
-    found = []
     for name, (world, basis, expert), cost_class in made:
+        if wanted and name not in wanted:
+            continue
         known: Any = jm.ExpertExpectation(jm.occupancy(world, expert).expectations(basis))
         if name in ("grid", "garnet", "asked"):
             known = jm.record(world, expert, trajectories=100, horizon=100, seed=0)
         problem = jm.Apprenticeship(world, basis, known, cost_class)
-        found.append(Instance(name, problem, jm.solve(problem, jm.LinearProgram()).value))
-    return found
+        yield Instance(name, problem, jm.solve(problem, jm.LinearProgram()).value)
 
 
 def all_pairs(problem: jm.Apprenticeship) -> jm.features.Features:
@@ -393,11 +393,10 @@ def main(arguments: Sequence[str]) -> None:
         return
     runs: list[Run] = [] if asked.csv is None else kept(asked.csv)
     with one_blas_thread():
-        for instance in instances():
-            if not asked.only or instance.name in asked.only:
-                share = 100 * instance.least / instance.problem.gap_scale
-                print(f"\n{instance.name}: {instance.problem.world}, least gap {share:.3f} %")
-                runs = compare(instance, asked.seeds, asked.limits, runs, asked.csv)
+        for instance in instances(asked.only):
+            share = 100 * instance.least / instance.problem.gap_scale
+            print(f"\n{instance.name}: {instance.problem.world}, least gap {share:.3f} %")
+            runs = compare(instance, asked.seeds, asked.limits, runs, asked.csv)
     if asked.charts is not None:
         for limit in asked.limits:
             path = asked.charts / f"successors-{limit}.svg"
