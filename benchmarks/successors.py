@@ -30,7 +30,7 @@ import csv
 import statistics
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -46,6 +46,7 @@ from journeyman.execution import one_blas_thread
 
 DRAWS = (10_000, 100_000, 1_000_000)
 SECONDS = (0.1, 0.3, 1.0)
+LIMITS: dict[str, tuple[float, ...]] = {"draws": DRAWS, "seconds": SECONDS}
 ENDLESS = 10**12
 BATCH, STEPS, PER_SECOND = 32, 10, 20_000
 """Rows of a step of SGD-AL; proximal steps, and their pairs for a second, where pairs are drawn."""
@@ -97,8 +98,8 @@ def asked_by_callables(problem: jm.Apprenticeship) -> jm.Apprenticeship:
     return jm.Apprenticeship(problem.world, costs, target, problem.cost_class)
 
 
-def instances() -> list[Instance]:
-    """The problems with their optimum."""
+def instances(wanted: Sequence[str] | None) -> Iterator[Instance]:
+    """The problems with their optimum; all of them, or those that are wanted."""
     made: list[tuple[str, Any, Any]] = [
         ("grid", jm.gallery.grid(8), None),
         ("garnet", jm.gallery.garnet(60), None),
@@ -106,14 +107,14 @@ def instances() -> list[Instance]:
         ("windy", jm.gallery.windy_grid(), None),
         ("asked", jm.gallery.grid(8), None),
     ]
-    found = []
     for name, (world, basis, expert), cost_class in made:
+        if wanted and name not in wanted:
+            continue
         known: Any = jm.ExpertExpectation(jm.occupancy(world, expert).expectations(basis))
         if name in ("grid", "garnet", "asked"):
             known = jm.record(world, expert, trajectories=100, horizon=100, seed=0)
         problem = jm.Apprenticeship(world, basis, known, cost_class)
-        found.append(Instance(name, problem, jm.solve(problem, jm.LinearProgram()).value))
-    return found
+        yield Instance(name, problem, jm.solve(problem, jm.LinearProgram()).value)
 
 
 def all_pairs(problem: jm.Apprenticeship) -> jm.features.Features:
@@ -182,14 +183,16 @@ def above_least(instance: Instance, answer: jm.Answer) -> float:
     return 100 * (problem.gap(policy) - instance.least) / problem.gap_scale
 
 
-def compare(instance: Instance, seeds: int, known: list[Run], path: Path | None) -> list[Run]:
+def compare(
+    instance: Instance, seeds: int, limits: Sequence[str], known: list[Run], path: Path | None
+) -> list[Run]:
     """Both tables of an instance; what is known already is not run again."""
     problem = instance.question
     for solver in by_draws(instance, 1, 0).values():
         jm.solve(problem, solver, observer=_silent)
     done = {run[:5]: run for run in known}
-    for limit, sizes in (("draws", DRAWS), ("seconds", SECONDS)):
-        for most in sizes:
+    for limit in limits:
+        for most in LIMITS[limit]:
             for seed in range(seeds):
                 by_limit = limit == "draws"
                 solvers = (
@@ -378,6 +381,7 @@ def main(arguments: Sequence[str]) -> None:
     )
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--only", nargs="*", help="names of instances")
+    parser.add_argument("--limits", nargs="*", choices=list(LIMITS), default=list(LIMITS))
     parser.add_argument("--prices", action="store_true", help="prices in the shop instead")
     parser.add_argument("--csv", type=Path, help="every run; what is in it is not done again")
     parser.add_argument("--charts", type=Path, help="a directory to draw into")
@@ -389,13 +393,12 @@ def main(arguments: Sequence[str]) -> None:
         return
     runs: list[Run] = [] if asked.csv is None else kept(asked.csv)
     with one_blas_thread():
-        for instance in instances():
-            if not asked.only or instance.name in asked.only:
-                share = 100 * instance.least / instance.problem.gap_scale
-                print(f"\n{instance.name}: {instance.problem.world}, least gap {share:.3f} %")
-                runs = compare(instance, asked.seeds, runs, asked.csv)
+        for instance in instances(asked.only):
+            share = 100 * instance.least / instance.problem.gap_scale
+            print(f"\n{instance.name}: {instance.problem.world}, least gap {share:.3f} %")
+            runs = compare(instance, asked.seeds, asked.limits, runs, asked.csv)
     if asked.charts is not None:
-        for limit in ("draws", "seconds"):
+        for limit in asked.limits:
             path = asked.charts / f"successors-{limit}.svg"
             path.write_text(chart(runs, limit), encoding="utf-8")
 

@@ -527,11 +527,12 @@ class _ExplicitSteps(_Steps):
 
     @property
     def regret(self) -> float:
-        """How far above the least gap the best policy can be, by these steps; nan where a centre
-        was zero in a place that an occupancy can have."""
+        """How far above the least gap the best policy can be, by these steps; infinite after one
+        whose centre was zero where an occupancy need not be."""
         strayed = float(self.strayed[self.possible].max())
         strayed *= self.problem.effective_horizon / self.eta
-        return self.least_gap + (strayed - self.duals) / (self.total or 1.0) + self.promise
+        found = self.least_gap + (strayed - self.duals) / (self.total or 1.0) + self.promise
+        return found if math.isfinite(found) else math.inf
 
     def answer(self, status: Status, iterations: int) -> Answer:
         unit = self.problem.gap_scale or 1.0
@@ -635,5 +636,5 @@ class _SteppedSteps(_Steps):
             ),
             solve_seconds=self.watch.elapsed,
             log=f"{iterations} steps, {self.evaluations} evaluations of the dual; the value is an "
-            f"estimate by walks that the policy was not chosen for",
+            "estimate by walks that the policy was not chosen for",
         )  # fmt: skip
