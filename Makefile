@@ -13,7 +13,7 @@ JOBS ?= 2
 FUZZ_SECONDS ?= 60
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-ray test-integration test-browser check counts docs report-pictures studio-pictures slow fuzz bench bench-exact bench-ray bench-imitation bench-planning dist lock clean
+.PHONY: help demo test test-ray test-integration test-browser check counts docs report-pictures studio-pictures slow fuzz bench bench-exact bench-ray bench-imitation bench-neural bench-planning dist lock clean
 
 help:  ## Show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -102,6 +102,9 @@ bench-ray: $(RAY)/.ready  ## Print what executors cost, Ray among them
 
 bench-imitation: $(VENV)/.dev $(IMITATION)/.ready  ## Print maximum entropy beside the package imitation
 	$(BIN)/python -m benchmarks.maximum_entropy
+
+bench-neural: $(VENV)/.dev $(IMITATION)/.ready  ## Print continuous worlds beside BC, GAIL and AIRL of imitation
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.continuous_worlds --peers
 
 bench-planning: $(VENV)/.dev $(PLANNING)/.ready  ## Print planning beside QuantEcon and pymdptoolbox
 	$(BIN)/python -m benchmarks.planning

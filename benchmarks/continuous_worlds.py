@@ -12,26 +12,36 @@ environment's reward is never shown.
 *Methods*, all from the same demonstrations: the clone (`clone_observations`); the grown mixture,
 `PolicyMixture` with `LeastSquaresPlanner`, which begins with the clone and uniformly random actions
 and whose planner explores around the clone; the same *without the clone*, which knows of the
-demonstrations nothing but their mean costs.
+demonstrations nothing but their mean costs. With `--peers` also *BC*, *GAIL* and *AIRL* of the
+package `imitation`, each in a process of its own (`make bench-neural`): they act with the
+environment's own actions, are shown no costs, and have as many CPU seconds as the mixture took with
+the same seed; loading is not counted. Of the two policies of each network, drawn actions and the
+likeliest ones, the row shows the one of greater return.
 
 *lost* is the part of the expert's lead over random actions that is lost, in the environment's own
 undiscounted return: (J_expert - J)/(J_expert - J_random), from EVALUATED episodes of each; below
 zero is better than the expert. *gap* is the distance of the policy's costs from the expert's that
 rollouts show, without any error term; *bound* and *share* are those of the certificate with 200
-fresh demonstrations, discounted and as a part of the trivial bound. *agreement* is the share that
-the same 200 demonstrations certify without a simulator. *seconds* are CPU seconds of learning, with
-one thread; evaluation is not counted.
+fresh demonstrations and CERTIFIED fresh rollouts, discounted and as a part of the trivial bound.
+*agreement* is the share that the same 200 demonstrations certify without a simulator, for policies
+over numbered actions. *seconds* are CPU seconds of learning, with one thread; evaluation is not
+counted. *rounds* are those of the mixture, of GAIL and AIRL, or passes of BC.
 
-    OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 \\
+    OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 \
     python -m benchmarks.continuous_worlds [--seeds 5] [--only CartPole-v1] [--demonstrations 10]
 """
 
 import argparse
+import json
+import os
 import statistics
+import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import gymnasium
@@ -40,12 +50,18 @@ import numpy as np
 import journeyman as jm
 from benchmarks.machine import describe_machine
 from journeyman.demonstrations import clone_observations
+from journeyman.policy.acting import Actor
+from journeyman.policy.observation_policy import forward
 
 EVALUATED = 60
 """Episodes by which returns are known."""
-HELD_OUT = 200
-"""Demonstrations of the certificate."""
+HELD_OUT, CERTIFIED = 200, 400
+"""Demonstrations and rollouts of the certificate."""
 METHODS = ("clone", "mixture", "without the clone")
+PEERS = ("BC", "GAIL", "AIRL")
+PEER = Path(".venv/imitation/bin/python")
+CLOSE = 1e-4
+"""How far answers of a peer's network may be from ours: it computes in single precision."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +78,17 @@ class Task:
     def made(self) -> Any:
         """The environment, with the horizon as its time limit."""
         return gymnasium.make(self.name, max_episode_steps=self.horizon, disable_env_checker=True)
+
+    def shown(self, seen: Any, rng: np.random.Generator) -> Any:
+        """The expert's actions."""
+        return self.expert(seen)
+
+    def simulator(self, *, listed: bool) -> jm.GymnasiumSimulator:
+        """With the listed actions, or those of the environment."""
+        return jm.GymnasiumSimulator(
+            self.made, self.costs, self.discount, num_envs=60,
+            actions=self.actions if listed else None,
+        )  # fmt: skip
 
 
 def balance(x: Any) -> Any:
@@ -168,39 +195,25 @@ class Episodes:
 
 def play(task: Task, policy: Any, count: int, seed: int, *, numbers: bool) -> Episodes:
     """Episodes of a policy; `numbers` says that it returns numbers of listed actions."""
-    env, found = task.made(), Episodes([], [], [], [])
-    rng = np.random.default_rng(seed)
-    for episode in range(count):
-        seen, _ = env.reset(seed=seed * 100_000 + episode)
-        actor: Any = policy.candidate(rng) if hasattr(policy, "candidate") else policy
-        visited, taken, paid, over, cut = [seen], [], 0.0, False, False
-        while not (over or cut):
-            chosen = actor(seen[np.newaxis])[0]
-            action = np.array(task.actions[chosen]) if numbers and task.actions else chosen
-            seen, reward, over, cut, _ = env.step(action)
-            visited.append(seen)
-            taken.append(action)
-            paid += float(reward)
-        found.observations.append(np.array(visited))
-        found.actions.append(np.array(taken))
-        found.terminated.append(over)
-        found.returns.append(paid)
-    return found
-
-
-@dataclass(frozen=True, eq=False)
-class Drawn:
-    """A mixture as it acts: a candidate is drawn for each episode."""
-
-    mixture: jm.policy.MixturePolicy
-
-    def candidate(self, rng: np.random.Generator) -> Callable[[Any], Any]:
-        one: Any = self.mixture.candidates[int(self.mixture.draw(1, rng)[0])]
-        return lambda seen: one.sample(seen, rng)
-
-
-def alone(policy: Any) -> jm.policy.MixturePolicy:
-    return jm.policy.MixturePolicy([policy], [1.0], 1)
+    envs = [task.made() for _ in range(count)]
+    seen = np.stack([env.reset(seed=seed * 100_000 + k)[0] for k, env in enumerate(envs)])
+    actor = Actor(policy, seed)
+    listed = np.array(task.actions) if numbers and task.actions else None
+    visited: list[list[Any]] = [[row] for row in seen]
+    taken: list[list[Any]] = [[] for _ in envs]
+    paid, ended, running = np.zeros(count), [False] * count, np.ones(count, dtype=bool)
+    while running.any():
+        chosen = actor.sample(seen)
+        actions, seen = (chosen if listed is None else listed[chosen]), seen.copy()
+        for k in np.flatnonzero(running):
+            seen[k], reward, ended[k], cut, _ = envs[k].step(actions[k])
+            visited[k].append(seen[k].copy())
+            taken[k].append(actions[k])
+            paid[k] += float(reward)
+            running[k] = not (ended[k] or cut)
+    return Episodes(
+        [np.array(one) for one in visited], [np.array(one) for one in taken], ended, paid.tolist()
+    )
 
 
 def uniform(number: int) -> jm.policy.ObservationPolicy:
@@ -210,61 +223,165 @@ def uniform(number: int) -> jm.policy.ObservationPolicy:
 def random_return(task: Task) -> float:
     space = task.made().action_space
     number = len(task.actions) if task.actions else int(space.n)
-    found = play(task, Drawn(alone(uniform(number))), EVALUATED, 7_000, numbers=True)
-    return float(np.mean(found.returns))
+    return float(np.mean(play(task, uniform(number), EVALUATED, 7_000, numbers=True).returns))
 
 
-def trial(
-    task: Task, seed: int, worst: float, options: argparse.Namespace
-) -> dict[str, dict[str, float]]:
-    """One seed: numbers of every method."""
-    simulator = jm.GymnasiumSimulator(
-        task.made, task.costs, task.discount, num_envs=60, actions=task.actions
-    )
-    number = len(simulator.action_numbers)
-    shown = play(task, task.expert, options.demonstrations, 2 * seed + 1, numbers=False)
-    fresh = play(task, task.expert, HELD_OUT, 2 * seed + 2, numbers=False)
-    at_random = uniform(number)
-    problem = jm.Apprenticeship(simulator, None, shown.totals(task))
-    checked = jm.Apprenticeship(simulator, None, fresh.totals(task))
-    records = jm.Apprenticeship(
-        jm.world.Records(task.discount, (0, 1)), None, fresh.numbered(simulator)
-    )
-    theirs = float(np.mean(fresh.returns))
-    lead = theirs - worst
-    rollouts = jm.problem.MixtureRollouts(options.rollouts, task.horizon)
-    started = time.process_time()
-    clone = clone_observations(shown.numbered(simulator), seed=seed)
-    cloning = time.process_time() - started
-    found = {}
-    for method in options.methods:
+@dataclass(frozen=True, eq=False)
+class Gaussian:
+    """A network's continuous actions: the mean, or drawn about it, within the environment's."""
+
+    layers: tuple[Any, ...]
+    mean: Any
+    scale: Any
+    spread: Any
+    bounds: tuple[Any, Any]
+    greedy: bool
+
+    def means(self, seen: Any) -> Any:
+        return forward(self.layers, (np.asarray(seen, float) - self.mean) / self.scale)[-1]
+
+    def __call__(self, seen: Any, rng: np.random.Generator) -> Any:
+        found = self.means(seen)
+        if not self.greedy:
+            found = found + self.spread * rng.normal(size=found.shape)
+        return np.clip(found, *self.bounds).astype(np.float32)
+
+
+@dataclass(frozen=True, eq=False)
+class Learned:
+    """Policies to choose the better one of, how they came about, and how they act."""
+
+    policies: Sequence[Any]
+    seconds: float
+    rounds: int
+    numbers: bool = True
+
+
+def trained(
+    task: Task, shown: Episodes, method: str, seconds: float, seed: int, peer: Path
+) -> Learned:
+    """What a peer's process learns from the demonstrations."""
+    threads = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    with tempfile.TemporaryDirectory() as folder:
+        given, found = Path(folder) / "instance.npz", Path(folder) / "result.npz"
+        np.savez(
+            given, environment=task.name, horizon=task.horizon, discount=task.discount,
+            observations=np.concatenate(shown.observations), actions=np.concatenate(shown.actions),
+            offsets=np.cumsum([0, *map(len, shown.actions)]),
+        )  # fmt: skip
+        command = [str(peer), "-m", "benchmarks.neural_peer", str(given), str(found)]
+        command += ["--method", method, "--seconds", str(seconds), "--seed", str(seed)]
+        done = subprocess.run(
+            command, capture_output=True, text=True, check=False, env=os.environ | threads
+        )
+        if done.returncode:
+            raise RuntimeError(f"{' '.join(command)}: {done.stderr}")
+        with np.load(found) as saved:
+            result = dict(saved)
+    policies: list[Any] = _network_policies(result, task.made().action_space)
+    _require_same_answers(policies[0], result)
+    numbers = "spread" not in result
+    return Learned(policies, float(result["seconds"]), int(result["rounds"]), numbers)
+
+
+def _network_policies(result: Mapping[str, Any], space: Any) -> list[Any]:
+    """The network's two policies: drawn actions, and the likeliest ones."""
+    layers = tuple(result[f"{kind}_{k}"] for k in range(3) for kind in ("weights", "biases"))
+    units, ways = (result["mean"], result["scale"]), (False, True)
+    if "spread" not in result:
+        return [jm.policy.NetworkPolicy(layers, *units, greedy=greedy) for greedy in ways]
+    bounds = space.low, space.high
+    return [Gaussian(layers, *units, result["spread"], bounds, greedy) for greedy in ways]
+
+
+def _require_same_answers(policy: Any, result: Mapping[str, Any]) -> None:
+    """Refuse weights that do not answer here as they did in the peer's process."""
+    seen = result["seen"]
+    ours = policy.means(seen) if isinstance(policy, Gaussian) else policy.probabilities(seen)
+    apart = float(np.abs(ours - result["answers"]).max())
+    if not apart <= CLOSE * max(1.0, float(np.abs(result["answers"]).max())):
+        raise RuntimeError(f"a peer's policy answers here by {apart:.1e} otherwise than there")
+
+
+class Trial:
+    """One environment and seed: what is shown, what is kept for certificates, every method."""
+
+    def __init__(self, task: Task, seed: int, worst: float, options: argparse.Namespace) -> None:
+        self.task, self.seed, self.worst, self.options = task, seed, worst, options
+        self.simulator = task.simulator(listed=True)
+        self.shown = play(task, task.shown, options.demonstrations, 2 * seed + 1, numbers=False)
+        self.fresh = play(task, task.shown, HELD_OUT, 2 * seed + 2, numbers=False)
+        self.found: dict[str, dict[str, float]] = {}
+
+    def run(self) -> dict[str, dict[str, float]]:
+        """The numbers of every method; those in the file of trials are not made again."""
+        options = self.options
+        settings = [self.task.name, self.seed, options.demonstrations, options.rollouts,
+                    options.certified, options.budget, options.rounds, options.seconds]  # fmt: skip
+        before = _read(options.kept)
+        for method in options.methods:
+            key = json.dumps([*settings, method])
+            if key not in before:
+                before[key] = self.judged(self.learned(method))
+                _add(options.kept, key, before[key])
+            self.found[method] = before[key]
+        return self.found
+
+    def learned(self, method: str) -> Learned:
+        """What a method makes of the demonstrations."""
+        if method in PEERS:
+            seconds = self.found["mixture"]["seconds"]
+            return trained(self.task, self.shown, method, seconds, self.seed, self.options.peer)
         started = time.process_time()
-        policy, evaluation, size = alone(clone), rollouts, 1
-        if method != "clone":
-            knows = method == "mixture"
-            planner = jm.solvers.LeastSquaresPlanner(task.horizon, guides=[clone] if knows else [])
-            solver = jm.PolicyMixture(
-                [clone, at_random] if knows else [at_random], rollouts=options.rollouts,
-                horizon=task.horizon, seed=seed, planner=planner, budget=options.budget,
-                rounds=options.rounds, time_limit=options.seconds,
-            )  # fmt: skip
-            answer = jm.solve(problem, solver)
-            assert answer.mixture is not None
-            assert answer.candidates is not None
-            policy, evaluation = answer.mixture, answer.candidates.rollouts
-            size = len(answer.candidates.trace)
-        seconds = time.process_time() - started + (cloning if method != METHODS[2] else 0.0)
-        own = play(task, Drawn(policy), EVALUATED, 9_000 + seed, numbers=True)
-        certificate = jm.certify(checked, policy, evaluation=evaluation)
-        found[method] = {
-            "return": float(np.mean(own.returns)),
-            "lost": (theirs - float(np.mean(own.returns))) / lead,
+        clone = clone_observations(self.shown.numbered(self.simulator), seed=self.seed)
+        cloned = Learned([clone], time.process_time() - started, 1)
+        if method == "clone":
+            return cloned
+        return self.grown(cloned if method == "mixture" else None)
+
+    def grown(self, clone: Learned | None) -> Learned:
+        """The mixture, with the clone or without it."""
+        task, options = self.task, self.options
+        started, candidates = time.process_time(), [uniform(len(self.simulator.action_numbers))]
+        guides = [] if clone is None else list(clone.policies)
+        solver = jm.PolicyMixture(
+            [*guides, *candidates], rollouts=options.rollouts, horizon=task.horizon,
+            seed=self.seed, budget=options.budget, rounds=options.rounds,
+            planner=jm.solvers.LeastSquaresPlanner(task.horizon, guides=guides),
+            time_limit=options.seconds,
+        )  # fmt: skip
+        problem = jm.Apprenticeship(self.simulator, None, self.shown.totals(task))
+        answer = jm.solve(problem, solver)
+        assert answer.candidates is not None
+        seconds = time.process_time() - started + (0.0 if clone is None else clone.seconds)
+        return Learned([answer.mixture], seconds, len(answer.candidates.trace))
+
+    def judged(self, learned: Learned) -> dict[str, float]:
+        """Return and certificates of the better one of the policies."""
+        task, numbers = self.task, learned.numbers
+        returns = [
+            float(np.mean(play(task, one, EVALUATED, 9_000 + self.seed, numbers=numbers).returns))
+            for one in learned.policies
+        ]
+        own, policy = max(returns), learned.policies[int(np.argmax(returns))]
+        simulator = self.simulator if numbers else task.simulator(listed=False)
+        checked = jm.Apprenticeship(simulator, None, self.fresh.totals(task))
+        certificate = jm.certify(
+            checked, policy, evaluation=jm.Rollouts(self.options.certified, task.horizon)
+        )
+        agreement = float("nan")
+        if numbers:
+            world = jm.world.Records(task.discount, (0, 1))
+            records = jm.Apprenticeship(world, None, self.fresh.numbered(self.simulator))
+            agreement = jm.certify(records, policy).share
+        theirs = float(np.mean(self.fresh.returns))
+        return {
+            "return": own, "lost": (theirs - own) / (theirs - self.worst),
             "bound": certificate.bound, "share": certificate.bound / certificate.trivial_bound,
             "gap": checked.cost_class.gap(certificate.expectations - checked.target),
-            "agreement": jm.certify(records, policy).share,
-            "rounds": size, "seconds": seconds, "expert": theirs, "lead": lead,
+            "agreement": agreement, "rounds": learned.rounds, "seconds": learned.seconds,
+            "expert": theirs,
         }  # fmt: skip
-    return found
 
 
 COLUMNS = ("return", "lost", "gap", "bound", "share", "agreement", "rounds", "seconds")
@@ -275,37 +392,57 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--only", choices=[task.name for task in TASKS], nargs="*")
-    parser.add_argument("--methods", choices=METHODS, nargs="*", default=METHODS)
+    parser.add_argument("--methods", choices=(*METHODS, *PEERS), nargs="*", default=list(METHODS))
+    parser.add_argument("--peers", action="store_true", help="BC, GAIL and AIRL beside the mixture")
+    parser.add_argument("--peer", type=Path, default=PEER, help="Python with imitation")
     parser.add_argument("--demonstrations", type=int, default=10)
     parser.add_argument("--rollouts", type=int, default=100, help="of each candidate")
-    parser.add_argument("--budget", type=int, default=40_000, help="steps of a plan")
-    parser.add_argument("--rounds", type=int, default=6)
+    parser.add_argument("--certified", type=int, default=CERTIFIED, help="rollouts of certificates")
+    parser.add_argument("--budget", type=int, default=20_000, help="steps of a plan")
+    parser.add_argument("--rounds", type=int, default=12)
     parser.add_argument("--seconds", type=float, help="limit of a solve")
-    parser.add_argument("--each", action="store_true", help="print every trial as it ends")
+    parser.add_argument("--kept", type=Path, help="a file of trials: is read, and added to")
     options = parser.parse_args(arguments)
+    if options.peers:
+        options.methods = [*METHODS[:2], *PEERS]
+    options.methods = [one for one in (*METHODS, *PEERS) if one in options.methods]
+    if set(options.methods) & set(PEERS) and "mixture" not in options.methods:
+        parser.error("peers have the time of the mixture, which is not among the methods")
     print(describe_machine())
     print(f"{options.demonstrations} demonstrations, {options.seeds} seeds: median (worst)")
-    head = " ".join(f"{name:>16}" for name in COLUMNS)
     for task in TASKS:
-        if options.only and task.name not in options.only:
-            continue
-        seeds = range(options.first_seed, options.first_seed + options.seeds)
-        worst = random_return(task)
-        trials = []
-        for seed in seeds:
-            trials.append(trial(task, seed, worst, options))
-            if options.each:
-                print(task.name, seed, trials[-1], flush=True)
-        one = trials[0][options.methods[0]]
-        print(f"\n{task.name}: expert {one['expert']:.1f}, random "
-              f"{worst:.1f}\n{'':20}{head}")  # fmt: skip
-        for method in options.methods:
-            cells = []
-            for name in COLUMNS:
-                values = [found[method][name] for found in trials]
-                extreme = min(values) if name == "return" else max(values)
-                cells.append(f"{statistics.median(values):.3g} ({extreme:.3g})")
-            print(f"{method:20}" + " ".join(f"{cell:>16}" for cell in cells), flush=True)
+        if not options.only or task.name in options.only:
+            show(task, options)
+
+
+def show(task: Task, options: argparse.Namespace) -> None:
+    """The table of one environment."""
+    worst = random_return(task)
+    seeds = range(options.first_seed, options.first_seed + options.seeds)
+    trials = [Trial(task, seed, worst, options).run() for seed in seeds]
+    expert = statistics.median(one[options.methods[0]]["expert"] for one in trials)
+    head = " ".join(f"{name:>16}" for name in COLUMNS)
+    print(f"\n{task.name}: expert {expert:.1f}, random {worst:.1f}\n{'':20}{head}")
+    for method in options.methods:
+        cells = []
+        for name in COLUMNS:
+            values = [found[method][name] for found in trials]
+            extreme = min(values) if name == "return" else max(values)
+            cells.append(f"{statistics.median(values):.3g} ({extreme:.3g})")
+        print(f"{method:20}" + " ".join(f"{cell:>16}" for cell in cells), flush=True)
+
+
+def _read(file: Path | None) -> dict[str, dict[str, float]]:
+    """What a file of trials holds, by their settings."""
+    if file is None or not file.exists():
+        return {}
+    return dict(json.loads(line) for line in file.read_text(encoding="utf-8").splitlines())
+
+
+def _add(file: Path | None, key: str, numbers: dict[str, float]) -> None:
+    if file is not None:
+        with file.open("a", encoding="utf-8") as stream:
+            print(json.dumps([key, numbers]), file=stream)
 
 
 if __name__ == "__main__":

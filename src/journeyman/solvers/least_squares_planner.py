@@ -365,7 +365,7 @@ class _Search:
             return self.fitting.integers(len(self.actions), size=len(observations))
         if isinstance(policy, LinearValuePolicy):
             return np.asarray(policy.values(observations).argmin(axis=1))
-        return Actor(policy, self.fitting).sample(observations) - self.actions[0]
+        return np.asarray(Actor(policy, self.fitting).sample(observations) - self.actions[0])
 
     def _tried(self, policy: AnyPolicy) -> float:
         """What episodes of a policy cost; they are learned from, too."""
