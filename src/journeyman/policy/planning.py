@@ -72,7 +72,7 @@ from journeyman.policy.policy_evaluation import (
     expected_times,
     occupancy,
 )
-from journeyman.policy.steps import MISSED, MOST_EFFORT, least_effort
+from journeyman.policy.steps import MISSED, MOST_EFFORT
 from journeyman.policy.table import Policy, log_softmax
 from journeyman.progress import out_of_time
 from journeyman.world import World
@@ -146,7 +146,7 @@ def plan(
         values = backward_values(world, costs)
     hidden = _Hidden(world, costs)
     found = best = _look(chains, costs, values, hidden)
-    evaluations = _Evaluations(world)
+    evaluations = _Evaluations(chains)
     iteration, iterations, strikes, left = 0, 0, 0, 0.0
     while best.error(world) > tolerance and iteration < MAX_ITERATIONS and strikes < STRIKES:
         if best.span <= best.rounding or (iteration >= LEAST_ITERATIONS and out_of_time()):
@@ -166,9 +166,9 @@ def plan(
 class _Evaluations:
     """How exact the evaluations of a plan should be, and how much effort each of them is worth."""
 
-    def __init__(self, world: World) -> None:
-        self._least = self._effort = least_effort(world)
-        self._share = SHARE * min(1.0, FAR / world.effective_horizon)
+    def __init__(self, chains: Chains) -> None:
+        self._least = self._effort = chains.least_effort
+        self._share = SHARE * min(1.0, FAR / chains.world.effective_horizon)
         self._wanted, self._count = 0.0, 0
 
     def next(self, span: float, left: float, allowed: float) -> tuple[float, int]:
@@ -423,7 +423,7 @@ def improve(
     if chains.leads_forward:
         values = backward_values(chains.world, cost)
     best, choice = chains.greedy(cost, values)
-    change, left, evaluations = best - values, 0.0, _Evaluations(chains.world)
+    change, left, evaluations = best - values, 0.0, _Evaluations(chains)
     for _ in range(most):
         span = float(change.max() - change.min())
         if span <= allowed or out_of_time():

@@ -70,6 +70,7 @@ from journeyman.policy.steps import (
     hurried,
     in_pieces,
     is_small,
+    least_effort,
 )
 from journeyman.policy.table import Policy
 from journeyman.world import World
@@ -478,6 +479,11 @@ class Chains:
     @cached_property
     def _steps(self) -> Steps:
         return Steps(self.world)
+
+    @cached_property
+    def least_effort(self) -> int:
+        """What an evaluation is worth at least."""
+        return least_effort(self.world)
 
     def greedy(self, cost: FloatArray, values: FloatArray) -> tuple[FloatArray, IntArray]:
         """T values, and the pair of each state that attains it."""

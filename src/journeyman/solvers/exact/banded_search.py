@@ -81,7 +81,7 @@ NEGLIGIBLE = 1e-2
 SPENT = 1e-4
 """Of the tolerance: with smaller products nothing changes any more."""
 PATIENCE = 12
-PLAN_STEPS = 10
+PLAN_STEPS = 60
 ACCURACY = 1e-10
 
 

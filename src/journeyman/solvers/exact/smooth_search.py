@@ -84,7 +84,7 @@ OVERSHOT = 0.5
 """A step of the weights is shortened when the slope behind it is below minus this share."""
 BETTER = 0.7
 """Nor is it when the weights then miss less than this share."""
-PLAN_STEPS = 10
+PLAN_STEPS = 60
 CHUNK_BYTES, KEPT_BYTES = 2**26, 2**29
 """Of what a state's costs lead to: more than the former is handled in pieces, and kept, up to the
 latter, in single precision, which the curvature needs no more than."""

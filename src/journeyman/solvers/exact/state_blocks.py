@@ -498,6 +498,8 @@ class BlockedChains:
 
     direct = leads_forward = False
     held_bytes = 0
+    least_effort = 1
+    """It does not matter: evaluations take what they need."""
 
     def __init__(self, world: BlockedWorld) -> None:
         self.world = world
