@@ -11,7 +11,7 @@ from journeyman.testing.random_worlds import random_problem
 
 
 def soft_within(temperature=0.05):
-    """A soft-optimal expert on a 4 x 4 grid who has to pay for a region, with its cost and price."""
+    """A soft-optimal expert on a 4 x 4 grid who has to pay for a region."""
     world = floor(4, slip=0.1, discount=0.9)
     basis = jm.CostBasis(np.eye(16)[:, 1:])
     weights = np.random.default_rng(3).uniform(-0.6, 0.6, 15)
