@@ -360,11 +360,3 @@ def test_a_report_with_budgets_compares_within_them(tmp_path):
     plain = nine_by_nine()[0]
     plain.report(tmp_path / "plain.html")
     assert "uniform policy, for comparison" in (tmp_path / "plain.html").read_text()
-
-
-def test_without_its_budget_the_same_expert_is_refuted():
-    problem = contradictory(0.0)
-    certificate = jm.learn(
-        problem.world, problem.basis, problem.demonstrations, expert_is=problem.expert_is
-    ).certificate
-    assert not certificate.regret.valid

@@ -61,6 +61,7 @@ METHODS = {
     "MaxMargin": lambda _: jm.solvers.MaxMargin(),
     "MultiplicativeWeights": lambda _: jm.solvers.MultiplicativeWeights(max_iterations=50),
     "MaximumEntropy": lambda _: jm.solvers.MaximumEntropy(),
+    "ConstrainedInverse": lambda _: jm.solvers.ConstrainedInverse(),
     "MaximumLikelihood": lambda _: jm.solvers.MaximumLikelihood(max_iterations=50),
     "GaussianProcessCosts": lambda _: jm.solvers.GaussianProcessCosts(max_iterations=20),
     "FeatureConstruction": lambda _: jm.solvers.FeatureConstruction(max_iterations=2),

@@ -182,8 +182,8 @@ class Sums:
         if "SoftRational" not in declared:
             return least
         actions = int(np.bincount(world.state_of).max())
-        entropy = world.horizon * math.log(actions)
-        return least - number(declared["SoftRational"]["temperature"]) * entropy
+        temperature = float(number(declared["SoftRational"]["temperature"]))
+        return least - temperature * float(world.horizon) * math.log(actions)
 
     def bears_budgets(self, prices: Prices) -> bool:
         """Whether no price of a budget can make the bound larger, whatever rounding hides."""
@@ -284,8 +284,8 @@ def check_regret(findings: Findings, facts: dict[str, Any], run: Any, data: byte
     given = Premises.of(run)
     arrays = archive(data, "regret", 1)[1]
     world = run.world
-    ends = [reals(arrays, name, 1, world.num_states) for name in ("low", "high")]
-    sums = Sums(run, given, *ends, *_budget_ends(arrays, run))
+    low, high = (reals(arrays, name, 1, world.num_states) for name in ("low", "high"))
+    sums = Sums(run, given, low, high, *_budget_ends(arrays, run))
     own = _prices(arrays, "", sums)
     findings.close("the probability", stated["failure_probability"], given.failure_probability)
     trivial = 2 * run.problem.step_costs.smaller * world.total_time

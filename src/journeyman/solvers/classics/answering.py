@@ -51,6 +51,7 @@ def answer_of(
     engine: str,
     work: Work,
     weights: FloatArray | None = None,
+    prices: FloatArray | None = None,
     recovered: FloatArray | None = None,
     likelihood: LikelihoodEstimate | None = None,
     nonlinear: NonlinearCost | None = None,
@@ -60,17 +61,19 @@ def answer_of(
 ) -> Answer:
     """The answer with a policy; its bounds decide whether it is OPTIMAL.
 
-    `weights` are a dual point for the lower bound, by default the policy's own worst case;
-    `recovered` the cost that the method has inferred, where it infers one, and `nonlinear` one that
-    is no combination of the basis.
+    `weights`, and `prices` of budgets, are a dual point for the lower bound, by default the
+    policy's own worst case; `recovered` the cost that the method has inferred, where it infers one,
+    and `nonlinear` one that is no combination of the basis.
     """
     point = weights
     if point is None:
         difference = problem.difference(occupancy(problem.world, policy).measure)
         point = problem.cost_class.worst_case(difference)
-    witness = best_witness(problem, np.asarray(point, dtype=float), np.zeros(0))
+    paid = np.zeros(len(problem.constraints)) if prices is None else prices
+    witness = best_witness(problem, np.asarray(point, dtype=float), paid)
     solution = Solution.of(problem, policy, witness)
     close = solution.value - solution.lower_bound <= AGREEMENT * problem.gap_scale
+    close &= bool((solution.overspending <= 0).all())
     return Answer(
         problem,
         Status.OPTIMAL if close and status is Status.CONVERGED else status,
