@@ -179,7 +179,7 @@ def test_curvature_is_that_of_the_smoothed_function(monkeypatch):
     assert curvature == pytest.approx(np.array(columns), rel=1e-3, abs=1e-4 * curvature.max())
     monkeypatch.setattr(smooth_search, "CHUNK_BYTES", 1000)
     pieces = Model(search, here, search._table)._curvature(here.law[model.pairs], heat)
-    assert pieces == pytest.approx(curvature, rel=1e-9)
+    assert pieces == pytest.approx(curvature, rel=1e-5)  # in single precision
 
 
 @pytest.mark.parametrize("kept", [0, 2**29], ids=["computed-again", "kept"])
