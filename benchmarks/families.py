@@ -55,8 +55,9 @@ class Draft:
     costs, draw k > 0 has random ones from around those of both halves, the same at every size.
     """
 
-    def __init__(self, name: str, size: int, half: str, draw: int = 0) -> None:
+    def __init__(self, name: str, size: int, half: str, draw: int = 0, costs: int = 0) -> None:
         self.size, self.held_back, self.draw = size, half == "held-back", draw
+        self._costs = costs
         letters, again = [ord(letter) for letter in name], [draw] if draw else []
         self.rng = np.random.default_rng([*letters, size, int(self.held_back), *again])
         self._parameters = np.random.default_rng([*letters, draw])
@@ -76,6 +77,10 @@ class Draft:
         ends = [development, held_back]
         drawn = max(2, round(self._between(min(ends) / 1.5, 1.5 * max(ends))))
         return min(drawn, most) if self.draw else int(self.pick(*ends))
+
+    def costs(self, development: int, held_back: int) -> int:
+        """How many dense costs: as many as were asked for, if any were."""
+        return self._costs or self.count(development, held_back)
 
     def share(self, development: float, held_back: float) -> float:
         """A draw: as far beyond either as they are apart."""
@@ -321,7 +326,7 @@ def torus_budget(draft: Draft) -> jm.Apprenticeship:
 
 def layered(draft: Draft) -> jm.Apprenticeship:
     transition = layered_laws(draft, layers=16)
-    costs = dense_costs(draft, transition.shape[0], draft.count(8, 12))
+    costs = dense_costs(draft, transition.shape[0], draft.costs(8, 12))
     return problem_of(draft, transition, costs, draft.discount(0.95, 0.9), noise=0.05)
 
 
@@ -334,25 +339,25 @@ def garnet_sparse(draft: Draft) -> jm.Apprenticeship:
 
 def garnet_dense(draft: Draft) -> jm.Apprenticeship:
     transition = random_laws(draft, actions=4, branches=5)
-    costs = dense_costs(draft, transition.shape[0], draft.count(16, 12))
+    costs = dense_costs(draft, transition.shape[0], draft.costs(16, 12))
     return problem_of(draft, transition, costs, draft.discount(0.99, 0.98), noise=0.05)
 
 
 def garnet_many_costs(draft: Draft) -> jm.Apprenticeship:
     transition = random_laws(draft, actions=4, branches=5)
-    costs = dense_costs(draft, transition.shape[0], draft.count(64, 96))
+    costs = dense_costs(draft, transition.shape[0], draft.costs(64, 96))
     return problem_of(draft, transition, costs, draft.discount(0.95, 0.96), noise=0.05)
 
 
 def garnet_most_costs(draft: Draft) -> jm.Apprenticeship:
     transition = random_laws(draft, actions=3, branches=4)
-    costs = dense_costs(draft, transition.shape[0], draft.count(512, 400))
+    costs = dense_costs(draft, transition.shape[0], draft.costs(512, 400))
     return problem_of(draft, transition, costs, draft.discount(0.9, 0.93), noise=0.05)
 
 
 def garnet_single(draft: Draft) -> jm.Apprenticeship:
     transition = random_laws(draft, actions=4, branches=draft.count(10, 8))
-    costs = dense_costs(draft, transition.shape[0], draft.count(8, 10))
+    costs = dense_costs(draft, transition.shape[0], draft.costs(8, 10))
     start = single(draft.size, 0)
     return problem_of(
         draft, transition, costs, draft.discount(0.95, 0.97), initial=start, noise=0.1
@@ -361,7 +366,7 @@ def garnet_single(draft: Draft) -> jm.Apprenticeship:
 
 def garnet_euclidean(draft: Draft) -> jm.Apprenticeship:
     transition = random_laws(draft, actions=4, branches=5)
-    costs = dense_costs(draft, transition.shape[0], draft.count(16, 24))
+    costs = dense_costs(draft, transition.shape[0], draft.costs(16, 24))
     return problem_of(
         draft,
         transition,
@@ -374,7 +379,7 @@ def garnet_euclidean(draft: Draft) -> jm.Apprenticeship:
 
 def garnet_simplex(draft: Draft) -> jm.Apprenticeship:
     transition = random_laws(draft, actions=4, branches=5)
-    costs = dense_costs(draft, transition.shape[0], draft.count(16, 10))
+    costs = dense_costs(draft, transition.shape[0], draft.costs(16, 10))
     return problem_of(
         draft, transition, costs, draft.discount(0.95, 0.9), noise=0.05, cost_class=jm.Simplex()
     )
@@ -382,7 +387,7 @@ def garnet_simplex(draft: Draft) -> jm.Apprenticeship:
 
 def garnet_budget(draft: Draft) -> jm.Apprenticeship:
     transition = random_laws(draft, actions=4, branches=5)
-    costs = dense_costs(draft, transition.shape[0], draft.count(8, 16))
+    costs = dense_costs(draft, transition.shape[0], draft.costs(8, 16))
     return problem_of(draft, transition, costs, draft.discount(0.95, 0.98), noise=0.05, budget=True)
 
 
@@ -450,6 +455,7 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--families", nargs="*", default=list(FAMILIES), help="(or how they begin)")
     parser.add_argument("--half", choices=HALVES, default=HALVES[0])
     parser.add_argument("--draw", type=int, default=0, help="of the held-back half, 0 is fixed")
+    parser.add_argument("--costs", type=int, default=0, help="this many dense costs")
     parser.add_argument("--peers", nargs="*", choices=PEERS, default=PEERS)
     parser.add_argument("--limit", type=float, default=LIMIT, help="CPU seconds for a peer")
     parser.add_argument("--own-limit", type=float, default=OWN_LIMIT, help="seconds for journeyman")
@@ -460,7 +466,7 @@ def main(arguments: Sequence[str]) -> None:
         parser.error("--draw is for --half held-back")
     if options.measure:
         (name,), (size,) = options.families, options.sizes
-        draft = Draft(name, size, options.half, options.draw)
+        draft = Draft(name, size, options.half, options.draw, options.costs)
         print(json.dumps(measure(options.measure, name, draft, options.limit)))
         return
     print(describe_machine())
@@ -499,7 +505,8 @@ def print_growth(rows: Sequence[Numbers]) -> None:
 
 def row_of(name: str, size: int, options: argparse.Namespace) -> Numbers:
     """Everybody's run of one instance."""
-    own = measure(OURS, name, Draft(name, size, options.half, options.draw), options.own_limit)
+    draft = Draft(name, size, options.half, options.draw, options.costs)
+    own = measure(OURS, name, draft, options.own_limit)
     runs = {OURS: own} | {who: run_of(who, name, size, options) for who in options.peers}
     seconds = {who: min(run.get("seconds", np.inf), options.limit) for who, run in runs.items()} | {
         OURS: own.get("seconds", np.nan)
@@ -538,7 +545,7 @@ def line_of(row: Numbers) -> str:
 def run_of(who: str, name: str, size: int, options: argparse.Namespace) -> Numbers:
     """A peer's in a fresh process, or from the file of finished runs."""
     key = [who, name, size, options.half, options.limit]
-    key += [options.draw] if options.draw else []
+    key += [options.draw, options.costs] if options.draw or options.costs else []
     if options.keep is not None and options.keep.exists():
         for line in options.keep.read_text().splitlines():
             known, numbers = json.loads(line)
@@ -547,7 +554,7 @@ def run_of(who: str, name: str, size: int, options: argparse.Namespace) -> Numbe
     command = [
         sys.executable, "-m", "benchmarks.families", "--families", name, "--sizes", str(size),
         "--half", options.half, "--limit", str(options.limit),
-        "--draw", str(options.draw), "--measure", who,
+        "--draw", str(options.draw), "--costs", str(options.costs), "--measure", who,
     ]  # fmt: skip
     environment = os.environ | dict.fromkeys(THREADS, "1")
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)

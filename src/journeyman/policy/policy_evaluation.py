@@ -509,12 +509,12 @@ class Chains:
         x, left = self._steps.evaluate(choice, right, guess, wanted, most)
         missed = not left <= MISSED * wanted
         if missed and (effort >= MOST_EFFORT or not np.isfinite(left)) and not hurried(x.size):
-            matrix = world.continuation[choice]
+            x = np.where(np.isfinite(x), x, guess)
             if self.direct:
-                x = np.asarray(self._factor(choice).solve(right))
-            else:
-                exact = DiscountedSystem(matrix, discount)
-                x = exact.solve(right, guess=np.where(np.isfinite(x), x, guess)).x
+                self._factor(choice)
+                return self._refined(choice, right, x, wanted)
+            matrix = world.continuation[choice]
+            x = DiscountedSystem(matrix, discount).solve(right, guess=x).x
             left = float(np.ptp(right + discount * (matrix @ x) - x))
         return x, left
 

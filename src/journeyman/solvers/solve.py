@@ -173,19 +173,20 @@ def default_solver(problem: Apprenticeship, *, limited: bool = False) -> Choice:
     | road network, .99, 4 costs      | 14,000  | 0.15           | 0.14        |
     | one start, walls, 64x64, .99    | 16,000  | 0.23           | 0.23        |
     | grid 96x96, .99, 64 costs       | 36,864  | 2.2            | 1.2         |
-    | torus 96x96, .97, 12 costs      | 36,864  | 1.5            | 0.63        |
-    | grid 128x128, .99, 64 costs     | 65,536  | 4.0            | 1.8         |
-    | grid 128x128, .95, 16 costs     | 65,536  | 5.8            | 0.50        |
-    | grid 128x128, .9999, 16 costs   | 65,536  | 3.2            | 8.0         |
-    | grid 128x128, .95, 256 costs    | 65,536  | 3.5            | 7.2         |
+    | grid 128x128, .99, 64 costs     | 65,536  | 2.5            | 1.7         |
+    | grid 128x128, .95, 16 costs     | 65,536  | 4.7            | 0.58        |
+    | grid 128x128, .9999, 16 costs   | 65,536  | 2.5            | 0.76        |
+    | grid 128x128, .95, 256 costs    | 65,536  | 3.1            | 6.1         |
 
-    and with dense equations in garnets of 1,024 states
+    and with dense equations in garnets
 
     |                                 | pairs   | interior point | smoothing   |
     |---------------------------------|---------|----------------|-------------|
     | `Simplex`, 16 costs             | 4,096   | 0.22           | 0.67        |
-    | 512 costs                       | 3,072   | 0.69           | above 8     |
-    | 512 costs, 4,096 states         | 12,288  | 11             | above 17    |
+    | 512 costs, 1,024 states         | 3,072   | 0.59           | 11          |
+    | 512 costs, 2,048 states         | 6,144   | 2.0            | 12          |
+    | 512 costs, 4,096 states         | 12,288  | 9.8            | 8.8         |
+    | 300 costs, 4,096 states         | 12,288  | 7.5            | 3.7         |
 
     Where memory is `limited`, column generation takes the place of the linear program, whose
     engines keep to no limit.

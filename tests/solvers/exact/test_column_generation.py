@@ -279,3 +279,12 @@ def test_settled_weights_change_nothing_but_the_way():
     columns = jm.solve(problem, jm.ColumnGeneration())
     assert columns.status is jm.Status.OPTIMAL
     assert columns.value == pytest.approx(jm.solve(problem, jm.LinearProgram()).value, abs=1e-4)
+
+
+def test_a_far_sighted_grid_takes_few_calls():
+    world, basis, expert = jm.gallery.grid(32, macro_cells=3, discount=0.9997)
+    seen = jm.occupancy(world, expert).expectations(basis)
+    noise = 1 + 0.05 * np.random.default_rng(0).standard_normal(seen.size)
+    problem = jm.Apprenticeship(world, basis, jm.ExpertExpectation(seen * noise))
+    answer = jm.solve(problem, jm.ColumnGeneration(max_calls=20))
+    assert answer.status is jm.Status.OPTIMAL

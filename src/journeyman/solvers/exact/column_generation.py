@@ -20,7 +20,7 @@ OPTIMAL then also means that no policy of least gap has a total surplus that is 
 `tolerance` per cost; `Answer.log` has the numbers. A second stage that is stopped leaves the best
 policy so far, with a gap that is within `tolerance`.
 
-Cost. Per call some rough steps of policy iteration, one solve for all costs and one master problem
+Cost. Per call a plan from the values at hand, one solve for all costs and one master problem
 with a few hundred rows; 5 to 40 calls. Time and memory grow little faster than the world.
 
 Reference: Dantzig and Wolfe, "Decomposition principle for linear programs", 1960.

@@ -2,7 +2,7 @@
 
 All numbers are in the units of `dual_set.UnitProgram`, in which values are of size one. One call
 
-1. improves a policy for the master's dual point y, roughly and from the best values at hand,
+1. plans for the master's dual point y, as well as bounds deserve, from the best values at hand,
 2. evaluates it for every cost and budget (its columns, one per start row),
 3. bounds every policy's cost from below by weak duality, whatever the policy misses to be optimal,
 4. solves the master problem, whose mixture is a policy: an upper bound, and the next y.

@@ -436,7 +436,7 @@ class Model:
         self.surprise = self.discount * (self.steps @ surprise)
         self._kept: Array | None = None
         entries = self.pairs.size * table.shape[1]
-        if 4 * entries <= KEPT_BYTES:
+        if 4 * entries <= min(KEPT_BYTES, search.memory_limit / 4):
             single = 8 * entries > CHUNK_BYTES
             kept = np.empty((self.pairs.size, table.shape[1]), np.float32 if single else float)
             for rows in np.array_split(np.arange(self.pairs.size), 1 + 8 * entries // CHUNK_BYTES):
