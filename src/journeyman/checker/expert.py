@@ -62,10 +62,15 @@ EXACT_WORK, STEP_WORK = 20_000_000, 12_000_000_000
 of larger worlds look ahead."""
 HORIZONS, FEWEST_STEPS = 2.0, 8
 """Such steps, in units of 1/(1 - discount) where the work allows it, and at least."""
+SETTLED = 0.01
+"""A cost whose values the last of the least steps changes by no more than this share of what the
+first one did looks no further."""
 TOGETHER = 4
 """Costs whose values are found together."""
 BLOCK = 1 << 22
 """Numbers in a block of episodes."""
+ROWS = 1 << 14
+"""States whose values are compared at a time."""
 LEAST_WEIGHED = 1e-5
 """Of the largest total: spreads below it do not decide weights."""
 MOST_STATES = 1 << 26
@@ -168,11 +173,29 @@ def clone_values(world: StoredWorld, matrix: Any, records: Records, smoothing: f
     for first in range(0, now.shape[1], TOGETHER):
         cost = np.ascontiguousarray(dense(now[:, first : first + TOGETHER]))
         value = np.tile(cost.mean(axis=0) * world.horizon, (len(cost), 1))
-        for _ in range(steps):
-            value = chain @ value
+        settled = np.zeros(cost.shape[1], dtype=bool)
+        for step in range(1, steps + 1):
+            before, value = value, chain @ value
             value += cost
-        found[:, first : first + TOGETHER] = value
+            if step == 1:
+                begun = _spans(value, before)
+            if step == FEWEST_STEPS:
+                settled = _spans(value, before) <= SETTLED * begun
+                found[:, first : first + TOGETHER][:, settled] = value[:, settled]
+                if settled.all():
+                    break
+        found[:, first : first + TOGETHER][:, ~settled] = value[:, ~settled]
     return found
+
+
+def _spans(after: Floats, before: Floats) -> Floats:
+    """Of the change of every column."""
+    parts = range(0, len(after), ROWS)
+    low, high = np.full(after.shape[1], math.inf), np.full(after.shape[1], -math.inf)
+    for at in parts:
+        change = after[at : at + ROWS] - before[at : at + ROWS]
+        low, high = np.minimum(low, change.min(axis=0)), np.maximum(high, change.max(axis=0))
+    return np.asarray(high - low)
 
 
 def steps_ahead(world: StoredWorld, num_costs: int) -> int | None:

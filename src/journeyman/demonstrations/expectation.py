@@ -107,6 +107,9 @@ def sweeps_in(world: World, num_costs: int) -> int | None:
     return max(FEWEST_SWEEPS, min(wanted, SWEEP_WORK // work))
 
 
+SETTLED = 0.01
+"""A cost looks no further than the fewest steps when the last of them has changed its values by no
+more than this share of what the first one did: the world mixes fast."""
 TOGETHER = 8
 """Costs whose values are computed in one pass."""
 LEARNING = "values of a cloned policy, for the expert's expected costs"
@@ -115,10 +118,10 @@ LEARNING = "values of a cloned policy, for the expert's expected costs"
 def policy_values(world: World, policy: Policy, matrix: Matrix) -> FloatArray:
     """What a policy costs from every state on, for every cost: (states x costs).
 
-    In large worlds what it costs for `sweeps_in` steps, and from there on in every state alike what
-    states cost on average, as potentials and behind records that are cut off. Any function of the
-    state is a potential: what takes the noise of k steps out leaves discount^k of it. Gives up with
-    `OutOfTime` after a step.
+    In large worlds what it costs for `sweeps_in` steps, or `FEWEST_SWEEPS` if more would hardly
+    change it, and from there on in every state alike what states cost on average, as potentials and
+    behind records that are cut off. Any function of the state is a potential: what takes the noise
+    of k steps out leaves discount^k of it. Gives up with `OutOfTime` after a step.
     """
     sweeps = sweeps_in(world, matrix.shape[1])
     working(LEARNING)
@@ -143,8 +146,28 @@ def policy_values(world: World, policy: Policy, matrix: Matrix) -> FloatArray:
             working(LEARNING, first // TOGETHER * sweeps + sweep, passes, since=since)
             look_ahead(system, now, values, ahead)
             values, ahead = ahead, values
-        found[:, part] = values
+            if sweep == 0:
+                changed = _spans_of_change(values, ahead)
+            if sweep == FEWEST_SWEEPS - 1:
+                settled = _spans_of_change(values, ahead) <= SETTLED * changed
+                found[:, part][:, settled] = values[:, settled]
+                if settled.all():
+                    break
+        found[:, part][:, ~settled] = values[:, ~settled]
     return read_only(found)
+
+
+def _spans_of_change(after: FloatArray, before: FloatArray) -> FloatArray:
+    """max - min of after - before, column by column; some rows at a time."""
+    low, high = np.full(after.shape[1], np.inf), np.full(after.shape[1], -np.inf)
+    for first in range(0, len(after), ROWS):
+        change = after[first : first + ROWS] - before[first : first + ROWS]
+        low, high = np.minimum(low, change.min(axis=0)), np.maximum(high, change.max(axis=0))
+    return np.asarray(high - low)
+
+
+ROWS = 1 << 14
+"""That are compared at a time."""
 
 
 @dataclass(frozen=True, eq=False)
