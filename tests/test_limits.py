@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 
 import journeyman as jm
-from journeyman.arrays import dense
+from journeyman.arrays import assign, dense
 from journeyman.certificate.expert_estimates import BETTING, SHAPED
 from journeyman.checker import expert as checker_expert
-from journeyman.demonstrations import Blend, MonteCarlo, clone, expectation
+from journeyman.demonstrations import Blend, MonteCarlo, SplitBlend, clone, expectation
 from journeyman.demonstrations.expectation import Shaping, policy_values, sweeps_in
+from journeyman.demonstrations.reading_order import split
 from journeyman.policy.planning import attainable_ranges
 from journeyman.policy.policy_evaluation import (
     ENTRY_BYTES,
@@ -323,8 +324,13 @@ def test_potentials_of_large_worlds_look_some_steps_ahead(name, large):
     chain = transition_under(world, policy).toarray()
     costs = dense(averaging(world, policy.on(world)) @ matrix)
     V = np.tile(costs.mean(axis=0) / (1 - world.discount), (world.num_states, 1))
-    for _ in range(steps):
-        V = costs + world.discount * chain @ V
+    going, begun = np.ones(basis.num_costs, dtype=bool), 0
+    for step in range(steps):
+        before, new = V, costs + world.discount * chain @ V
+        V = np.where(going, new, V)
+        begun = np.ptp(new - before, axis=0) if step == 0 else begun
+        if step == 7:  # the fewest steps
+            going = np.ptp(new - before, axis=0) > 0.01 * begun
     assert policy_values(world, policy, matrix) == pytest.approx(V, abs=1e-12)
 
 
@@ -355,7 +361,7 @@ def test_runs_in_large_worlds_are_audited(name, cost_class, large, tmp_path):
     world, basis, _, demos = EXAMPLES[name]
     own = demos.subset(np.arange(len(demos)))
     problem = jm.Apprenticeship(world, basis, own, CLASSES[cost_class])
-    assert problem.expectation.method == Blend(num_folds=2)
+    assert problem.expectation.method == SplitBlend()
     apprentice = jm.learn(world, basis, own, cost_class=CLASSES[cost_class])
     assert any(one.estimate == SHAPED for one in apprentice.certificate.combinations)
     apprentice.save(tmp_path / "run")
@@ -363,6 +369,70 @@ def test_runs_in_large_worlds_are_audited(name, cost_class, large, tmp_path):
     problem_run = tmp_path / "other"
     jm.certify(problem, apprentice.policy).save(problem_run)
     jm.audit(problem_run).require()
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_the_weighted_blend_by_its_formula(name, large):
+    """The mean of the totals is that of both parts by the inverse of their variances, and their
+    spread is its error."""
+    world, basis, _, demos = EXAMPLES[name]
+    matrix, (training, others) = basis.on(world), split(demos, world)
+    found = SplitBlend().totals(demos, matrix, world)
+    shaping = Shaping.learned(demos.subset(training), matrix, world, 0.1)
+    Z = shaping.completed(demos, matrix, world)
+    D = Z[others] - shaping.totals(demos.subset(others), matrix, world)
+    for k in range(basis.num_costs):
+        T = Z[others, k].copy()
+        for mine in (slice(0, None, 2), slice(1, None, 2)):
+            rest = np.ones(len(T), dtype=bool)
+            rest[mine] = False
+            cov = np.cov(Z[others, k][rest], D[rest, k])
+            T[mine] -= np.clip(cov[0, 1] / cov[1, 1] if cov[1, 1] > 0 else 0, 0, 1) * D[mine, k]
+        errors = T.var(ddof=1) / len(others), Z[others, k].var(ddof=1) / len(training)
+        share = errors[0] / sum(errors)
+        mean = (1 - share) * T.mean() + share * Z[training, k].mean()
+        assert found[:, k].mean() == pytest.approx(mean, abs=1e-6)
+        variance = (1 - share) ** 2 * errors[0]
+        variance += share**2 * Z[training, k].var(ddof=1) / len(training)
+        assert found[:, k].var() / len(demos) == pytest.approx(variance, rel=0.2)
+
+
+def test_another_target_of_a_large_world_is_found(large, tmp_path):
+    world, basis, _, demos = EXAMPLES["grid"]
+    honest = jm.Apprenticeship(world, basis, demos).expectation
+    forged = jm.ExpertExpectation(honest.values)
+    for name, value in vars(honest).items():
+        assign(forged, **{name: value})
+    assign(forged, values=honest.values + 1e-6)
+    problem = jm.Apprenticeship(world, basis, forged)
+    jm.certify(problem, jm.Policy.uniform(world)).save(tmp_path / "run")
+    outcome = jm.audit(tmp_path / "run")
+    assert not outcome.passed
+    assert any("the target of" in finding for finding in outcome.findings)
+
+
+def test_few_demonstrations_of_a_large_world(large, tmp_path):
+    """Too few to be split."""
+    world, basis, _, demos = EXAMPLES["garnet"]
+    for number in (1, 2, 3, 4):
+        few = demos.subset(np.arange(number))
+        problem = jm.Apprenticeship(world, basis, few)
+        jm.certify(problem, jm.Policy.uniform(world)).save(tmp_path / f"run{number}")
+        jm.audit(tmp_path / f"run{number}").require()
+
+
+def test_the_potential_of_a_target_is_learned_once(large, monkeypatch):
+    world, basis, _, demos = EXAMPLES["grid"]
+    own, made = demos.subset(np.arange(len(demos))), []
+    learned = policy_values
+    monkeypatch.setattr(
+        expectation, "policy_values", lambda *given: made.append(1) or learned(*given)
+    )
+    problem = jm.Apprenticeship(world, basis, own)
+    jm.certify(problem, jm.Policy.uniform(world))
+    assert len(made) == 1
+    jm.learn(world, basis, demos.subset(np.arange(len(demos))))
+    assert len(made) == 2
 
 
 def test_a_target_that_is_cut_short_in_the_middle_of_a_table(large):

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import journeyman as jm
-from journeyman.certificate.expert_estimates import split
+from journeyman.demonstrations.reading_order import split
 from journeyman.problem import draw_seeds
 from journeyman.testing.random_worlds import Shape, random_policy, random_world
 from mixtures import random_policies, small_world

@@ -6,11 +6,11 @@ import pytest
 import journeyman as jm
 from class_examples import NAMES, example
 from journeyman.certificate import betting_means
-from journeyman.certificate.expert_estimates import reading_order
 from journeyman.checker import betting
 from journeyman.checker.costs import read_class
 from journeyman.costs import Polytope
 from journeyman.costs.cost_class import Totals
+from journeyman.demonstrations.reading_order import reading_order
 
 
 def cost_class(name, num_costs):

@@ -21,9 +21,7 @@ most N h mean discount^T, pathwise, however the records were cut off. Where cent
 the tails are taken to cost the middle of each range.
 """
 
-import hashlib
 import math
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
@@ -55,16 +53,22 @@ from journeyman.demonstrations import (
     Demonstrations,
     ExpertExpectation,
     MonteCarlo,
+    SplitBlend,
     StoppedShaping,
     clone,
 )
-from journeyman.demonstrations.expectation import Shaping, Tails, sweeps_in
+from journeyman.demonstrations.expectation import (
+    Shaping,
+    Tails,
+    sweeps_in,
+    take_training_shaping,
+)
+from journeyman.demonstrations.reading_order import contents, reading_order, split
 from journeyman.demonstrations.simulation import EpisodeTotals
 from journeyman.demonstrations.stepped_control_variate import discounted_totals
 from journeyman.policy import occupancy
 from journeyman.problem import Apprenticeship
 from journeyman.progress import OutOfTime, keeping, whatever_it_takes
-from journeyman.world import World
 from journeyman.world.levels import Level
 
 PLAIN_UP_TO = 20
@@ -558,48 +562,8 @@ def shaped_estimate(problem: Apprenticeship, failure_probability: float) -> Expe
     training, applied = (demos.subset(episodes) for episodes in split(demos, problem.world))
     if len(training) < 2 or len(applied) < 2:
         return None
-    return _Frame.learned(problem, training).estimate(applied, failure_probability)
-
-
-def training_share(count: int) -> float:
-    """Of the trajectories: a potential needs a few dozen of them, however many there are."""
-    return 0.12 + 1 / math.sqrt(count)
-
-
-def split(demos: Demonstrations, world: World) -> tuple[IntArray, IntArray]:
-    """Which episodes train, and which are measured, in the order in which they are read."""
-    order = reading_order(contents(demos, world))
-    cut = round(training_share(len(demos)) * len(demos))
-    return np.sort(order[:cut]), order[cut:]
-
-
-def contents(demos: Demonstrations, world: World) -> list[bytes]:
-    """Every episode as bytes."""
-    pairs, ends = demos.pairs_in(world).astype("<i8"), demos.last_states.astype("<i8")
-    found = []
-    for episode in range(len(demos)):
-        steps = pairs[demos.offsets[episode] : demos.offsets[episode + 1]].tobytes()
-        found.append(steps + ends[episode].tobytes() + bytes([int(demos.terminated[episode])]))
-    return found
-
-
-def reading_order(episodes: list[bytes]) -> IntArray:
-    """The order in which episodes are read: that of digests. Those that come first train.
-
-    A digest is that of all episodes, of the episode's own content, and of how many equal ones came
-    before it. So the order of the record decides nothing, and nobody can look for one with a small
-    bound; equal episodes are kept apart, or rare ones would all fall into one part; and other
-    records are read anew, so that no kind of episode always comes first.
-    """
-    digests = [hashlib.sha256(content).digest() for content in episodes]
-    everything = hashlib.sha256(b"".join(sorted(digests))).digest()
-    copies: Counter[bytes] = Counter()
-    keys = []
-    for digest in digests:
-        place = copies[digest].to_bytes(8, "little")
-        keys.append(hashlib.sha256(everything + digest + place).digest())
-        copies[digest] += 1
-    return np.array(sorted(range(len(episodes)), key=keys.__getitem__), dtype=np.intp)
+    shaping = take_training_shaping(demos, problem.basis, problem.cost_matrix, problem.world)
+    return _Frame.learned(problem, training, shaping).estimate(applied, failure_probability)
 
 
 @dataclass(frozen=True, eq=False)
@@ -613,9 +577,10 @@ class _Frame:
     limit: float
 
     @classmethod
-    def learned(cls, problem: Apprenticeship, training: Demonstrations) -> "_Frame":
+    def learned(
+        cls, problem: Apprenticeship, training: Demonstrations, shaping: Shaping
+    ) -> "_Frame":
         world, matrix = problem.world, problem.cost_matrix
-        shaping = Shaping.learned(training, matrix, world, SMOOTHING)
         totals = shaping.totals(training, matrix, world)
         ranges = (problem.basis.highest - problem.basis.lowest) * world.effective_horizon
         spread = np.maximum(totals.std(axis=0, ddof=1), LEAST_SPREAD * ranges)
@@ -729,6 +694,7 @@ WEAK_PROMISE = 0.5
 """Of the trivial bound: promises above it decide nothing."""
 NAMES = {
     Blend: "the blend of plain and shaped totals",
+    SplitBlend: "the blend of plain and shaped totals",
     MonteCarlo: "the completed plain mean",
     StoppedShaping: "the mean of stopped shaped totals",
 }

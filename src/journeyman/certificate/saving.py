@@ -66,8 +66,10 @@ from journeyman.certificate.regret import Regret
 from journeyman.certificate.sampled_rows import SampledRows
 from journeyman.demonstrations import (
     Blend,
+    ControlVariate,
     Demonstrations,
     MonteCarlo,
+    SplitBlend,
     StoppedShaping,
 )
 from journeyman.errors import InvalidFile, InvalidInput, InvalidProblem
@@ -81,7 +83,7 @@ from journeyman.problem.mixture_rollouts import MixtureRollouts
 from journeyman.storage import Arrays, PathLike, load_arrays, save_arrays, take, write_atomically
 from journeyman.world import Pairs
 
-KIND, VERSION = "journeyman certificate", 7
+KIND, VERSION = "journeyman certificate", 8
 """Of the schema; also of the rules by which the checker derives numbers."""
 INPUT_VERSION = 1
 """Of the files beside the certificate that are written here."""
@@ -309,8 +311,14 @@ def _expectation(problem: Apprenticeship) -> dict[str, Any]:
     if isinstance(method, StoppedShaping):
         return {"kind": "stopped shaping"}
     assert method is not None
-    kind = "blend" if isinstance(method, Blend) else "control variate"
-    return {"kind": kind, "num_folds": method.num_folds, "smoothing": method.smoothing}
+    folds = {} if isinstance(method, SplitBlend) else {"num_folds": method.num_folds}
+    return {"kind": KINDS[type(method)], **folds, "smoothing": method.smoothing}
+
+
+KINDS: dict[type, str] = {
+    Blend: "blend", SplitBlend: "split blend", ControlVariate: "control variate",
+}  # fmt: skip
+"""Ways to estimate a target that have parameters."""
 
 
 def _save_evidence(certificate: Certificate, path: Path) -> None:

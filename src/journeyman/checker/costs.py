@@ -171,13 +171,23 @@ class Costs(ABC):
         up, down = np.maximum(points, 0.0), np.minimum(points, 0.0)
         low = up @ self.ends[0] + down @ self.ends[1]
         high = up @ self.ends[1] + down @ self.ends[0]
-        for centre in (np.zeros(self.scale.size), self.centre):
-            sums = self.largest(lambda rows: np.abs(rows).sum(axis=1), centre)
-            norms = self.largest(lambda rows: np.sqrt(np.square(rows).sum(axis=1)), centre)
+        for centre, sums, norms in self._row_norms:
             sizes = np.abs(points).max(axis=1) * sums, np.linalg.norm(points, axis=1) * norms
             low = np.maximum(low, points @ centre - np.minimum(*sizes))
             high = np.minimum(high, points @ centre + np.minimum(*sizes))
         return low, high
+
+    @cached_property
+    def _row_norms(self) -> list[tuple[Floats, float, float]]:
+        """The largest absolute sum and 2-norm of a row, as given and about the centre."""
+        return [
+            (
+                centre,
+                self.largest(lambda rows: np.abs(rows).sum(axis=1), centre),
+                self.largest(lambda rows: np.sqrt(np.square(rows).sum(axis=1)), centre),
+            )
+            for centre in (np.zeros(self.scale.size), self.centre)
+        ]
 
     def of_tails(self, *, centred: bool) -> float:
         """N for time without a record: of costs at mid-range, or at nothing."""

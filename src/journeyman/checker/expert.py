@@ -54,16 +54,25 @@ TRUNCATION = "N h mean discount^T"
 BIAS, VECTORS = "2 N memory mean 1/T", "McDiarmid"
 """Of means of steps; and the name of radii that hold for all directions at once."""
 BETTING = "plain mean, betting"
-SHAPED, STOPPED = "control variate", "stopped shaping"
-MOVED = ("blend", "completed mean", STOPPED)
+SHAPED, STOPPED, SPLIT = "control variate", "stopped shaping", "split blend"
+MOVED = ("blend", "completed mean", STOPPED, SPLIT)
 """Kinds of targets that are moved into the attainable ranges."""
 EXACT_WORK, STEP_WORK = 20_000_000, 12_000_000_000
 """Transitions times costs up to which values of a clone are exact; and times the steps that those
 of larger worlds look ahead."""
 HORIZONS, FEWEST_STEPS = 2.0, 8
 """Such steps, in units of 1/(1 - discount) where the work allows it, and at least."""
+SETTLED = 0.01
+"""A cost whose values the last of the least steps changes by no more than this share of what the
+first one did looks no further."""
+TOGETHER = 4
+"""Costs whose values are found together."""
 BLOCK = 1 << 22
 """Numbers in a block of episodes."""
+ROWS = 1 << 14
+"""States whose values are compared at a time."""
+LEAST_WEIGHED = 1e-5
+"""Of the largest total: spreads below it do not decide weights."""
 MOST_STATES = 1 << 26
 """States times directions in which the potential's range is found."""
 EPSILON = float(np.finfo(float).eps)
@@ -146,25 +155,47 @@ def recorded(world: StoredWorld, matrix: Any, records: Records) -> tuple[Floats,
 
 def clone_values(world: StoredWorld, matrix: Any, records: Records, smoothing: float) -> Floats:
     """Values of the smoothed frequencies of actions; uniform where a state was never seen."""
-    counts = np.asarray(np.bincount(records.pair, minlength=world.num_pairs) + smoothing)
-    seen = world.per_state(counts)[world.state_of]
-    width = np.diff(world.first)[world.state_of]
-    policy = np.where(seen > 0, counts, 1.0) / np.where(seen > 0, seen, width)
+    policy = np.asarray(np.bincount(records.pair, minlength=world.num_pairs) + smoothing)
+    seen, width = world.per_state(policy), np.diff(world.first)
+    policy[(seen <= 0)[world.state_of]] = 1.0
+    policy /= np.where(seen > 0, seen, width)[world.state_of]
     steps = steps_ahead(world, matrix.shape[1])
     if steps is None:
         return Chain(world, policy).values(matrix)
-    mixing = sparse.csr_array(
-        (policy, np.arange(world.num_pairs), world.first), (world.num_states, world.num_pairs)
-    )
-    chain, now = mixing @ world.rows, mixing @ matrix
-    found = np.empty(now.shape, order="F")
-    for k in range(now.shape[1]):
-        cost = dense(now[:, [k]]).ravel()
-        value = np.full(cost.size, cost.mean() * world.horizon)
-        for _ in range(steps):
-            value = cost + world.discount * (chain @ value)
-        found[:, k] = value
+    pairs = np.arange(world.num_pairs, dtype=world.rows.indices.dtype)
+    shape = (world.num_states, world.num_pairs)
+    mixing = sparse.csr_array((policy, pairs, world.first), shape)
+    now = mixing @ matrix
+    mixing.data *= world.discount
+    chain = mixing @ world.rows
+    del mixing, pairs, policy
+    found = np.empty(now.shape)
+    for first in range(0, now.shape[1], TOGETHER):
+        cost = np.ascontiguousarray(dense(now[:, first : first + TOGETHER]))
+        value = np.tile(cost.mean(axis=0) * world.horizon, (len(cost), 1))
+        settled = np.zeros(cost.shape[1], dtype=bool)
+        for step in range(1, steps + 1):
+            before, value = value, chain @ value
+            value += cost
+            if step == 1:
+                begun = _spans(value, before)
+            if step == FEWEST_STEPS:
+                settled = _spans(value, before) <= SETTLED * begun
+                found[:, first : first + TOGETHER][:, settled] = value[:, settled]
+                if settled.all():
+                    break
+        found[:, first : first + TOGETHER][:, ~settled] = value[:, ~settled]
     return found
+
+
+def _spans(after: Floats, before: Floats) -> Floats:
+    """Of the change of every column."""
+    parts = range(0, len(after), ROWS)
+    low, high = np.full(after.shape[1], math.inf), np.full(after.shape[1], -math.inf)
+    for at in parts:
+        change = after[at : at + ROWS] - before[at : at + ROWS]
+        low, high = np.minimum(low, change.min(axis=0)), np.maximum(high, change.max(axis=0))
+    return np.asarray(high - low)
 
 
 def steps_ahead(world: StoredWorld, num_costs: int) -> int | None:
@@ -180,7 +211,12 @@ def steps_ahead(world: StoredWorld, num_costs: int) -> int | None:
 
 
 def check_target(
-    findings: Findings, world: StoredWorld, problem: Problem, records: Records | None, shaped: Any
+    findings: Findings,
+    world: StoredWorld,
+    problem: Problem,
+    records: Records | None,
+    shaped: Any,
+    trained: Callable[[], Any],
 ) -> None:
     kind = problem.expectation.get("kind")
     if problem.estimated != (records is not None):
@@ -192,22 +228,36 @@ def check_target(
             raise Refused("the target is a shaped estimate, and there is none")
         derived = shaped.mean
     else:
-        derived = _target(world, problem, records)
+        derived = _target(world, problem, records, trained)
     sizes = problem.costs.norms * world.horizon
     for k, (name, stated) in enumerate(zip(problem.names, problem.target, strict=True)):
         low = high = float(derived[k])
         if kind in MOVED and abs(float(stated) - low) > AGREEMENT * float(sizes[k]):
-            low, high = attainable(world, dense(problem.matrix[:, [k]]).ravel(), low)
+            low, high = _moved(world, problem, k, low)
         findings.within(f"the target of {name!r}", float(stated), low, high, float(sizes[k]))
 
 
-def _target(world: StoredWorld, problem: Problem, records: Records) -> Floats:
+def _moved(world: StoredWorld, problem: Problem, k: int, value: float) -> tuple[float, float]:
+    """Where a target comes to lie in what policies attain of a cost; in large worlds, where no
+    plans are made, in what its extremes allow."""
+    if steps_ahead(world, problem.target.size) is None:
+        return attainable(world, dense(problem.matrix[:, [k]]).ravel(), value)
+    least, most = (float(end[k]) * world.horizon for end in problem.costs.ends)
+    moved = min(max(value, least), most)
+    return moved, moved
+
+
+def _target(
+    world: StoredWorld, problem: Problem, records: Records, trained: Callable[[], Any]
+) -> Floats:
     facts, matrix = problem.expectation, problem.matrix
     kind = facts.get("kind")
     totals, left = recorded(world, matrix, records)
     if kind == "plain mean":
         return np.asarray(totals.mean(axis=0))
     smoothing = float(facts["smoothing"]) if "smoothing" in facts else 0.0
+    if kind == SPLIT:
+        return _split_blend(world, matrix, records, totals, smoothing, trained)
     if kind in ("completed mean", "blend"):
         if left.any():
             values = clone_values(world, matrix, records, smoothing)
@@ -255,6 +305,51 @@ def _blend(
                 own = float(both[1, 1] + doubt[k])
                 beta = min(1.0, max(0.0, float(both[0, 1]) / own)) if own > 0 else 0.0
             mean[k] += float((Z[mine, k] - beta * D[mine, k]).sum()) / count
+    return mean
+
+
+def _split_blend(
+    world: StoredWorld,
+    matrix: Any,
+    records: Records,
+    Z: Floats,
+    smoothing: float,
+    trained: Callable[[], Any],
+) -> Floats:
+    """The means of Z - beta D over the episodes that do not train, with the potential V of those
+    that do, and of Z over these, by the inverse of their variances, both by the other episodes;
+    beta as in `_blend`, over episodes at even and at odd places. V stands behind records that are
+    cut off."""
+    both = training(records)
+    known = trained() if both is not None and smoothing == SMOOTHING else None
+    part = records if both is None else records.only(both[0])
+    V = clone_values(world, matrix, part, smoothing) if known is None else known.values
+    left = EpisodeTails.of(world, matrix, records)
+    behind = np.where(left.known, 0.0, world.discount ** records.lengths.astype(float))
+    Z = Z + behind[:, np.newaxis] * V[records.ends]
+    if both is None:
+        return np.asarray(Z.mean(axis=0))
+    trains, order = both
+    mine = records.only(~trains)
+    surprise = V[mine.next_state] - world.rows[mine.pair] @ V
+    D = V[mine.starts] - world.initial @ V
+    D = (D + world.discount * discounted(mine, world.discount, surprise))[order]
+    doubt = _variance_of_model(world, mine, V) * len(mine)
+    first, second, mean = Z[~trains][order], Z[trains], np.zeros(Z.shape[1])
+    even = np.arange(len(first)) % 2 == 0
+    for k in range(mean.size):
+        own = first[:, k].copy()
+        for seen, used in ((even, ~even), (~even, even)):
+            if seen.sum() > 1:
+                shared = np.cov(first[seen, k], D[seen, k])
+                spread = float(shared[1, 1] + doubt[k])
+                beta = min(1.0, max(0.0, float(shared[0, 1]) / spread)) if spread > 0 else 0.0
+                own[used] -= beta * D[used, k]
+        least = (LEAST_WEIGHED * float(np.abs(Z[:, k]).max())) ** 2
+        spreads = [float(one.var(ddof=1)) + least for one in (own, first[:, k])]
+        errors = spreads[0] / len(first), spreads[1] / len(second)
+        share = errors[0] / math.fsum(errors) if errors[1] > 0 else len(second) / len(Z)
+        mean[k] = (1 - share) * float(own.mean()) + share * float(second[:, k].mean())
     return mean
 
 
@@ -531,18 +626,39 @@ class Potential:
         return np.asarray(self.baseline + steps + ends)
 
 
-def shaped_estimate(
-    world: StoredWorld, problem: Problem, records: Records, delta: float
-) -> Estimate | None:
-    """The estimate with `delta` as its failure probability; None where there can be none."""
+def training(records: Records) -> tuple[Bools, Ints] | None:
+    """Which episodes train, and the others in the order in which they are read, by their places
+    among themselves; None where there are too few."""
     order, (least, falling) = order_of(records), TRAINING_SHARE
     cut = round((least + falling / len(records) ** 0.5) * len(records))
     if cut < 2 or len(records) - cut < 2:
         return None
     trains = np.zeros(len(records), dtype=bool)
     trains[order[:cut]] = True
-    frame = Frame.learned(world, problem, records.only(trains))
-    place = (np.cumsum(~trains) - 1)[order[cut:]]
+    return trains, (np.cumsum(~trains) - 1)[order[cut:]]
+
+
+def trained_potential(world: StoredWorld, problem: Problem, records: Records) -> Potential | None:
+    """Of the training episodes."""
+    both = training(records)
+    if both is None:
+        return None
+    return Potential.learned(world, problem.matrix, records.only(both[0]), SMOOTHING)
+
+
+def shaped_estimate(
+    world: StoredWorld,
+    problem: Problem,
+    records: Records,
+    potential: Potential | None,
+    delta: float,
+) -> Estimate | None:
+    """The estimate with `delta` as its failure probability; None where there can be none."""
+    both = training(records)
+    if both is None or potential is None:
+        return None
+    trains, place = both
+    frame = Frame.learned(world, problem, potential, records.only(trains))
     return frame.estimate(records.only(~trains), place, delta)
 
 
@@ -558,9 +674,10 @@ class Frame:
     limit: float
 
     @classmethod
-    def learned(cls, world: StoredWorld, problem: Problem, training: Records) -> "Frame":
+    def learned(
+        cls, world: StoredWorld, problem: Problem, potential: Potential, training: Records
+    ) -> "Frame":
         costs, matrix = problem.costs, problem.matrix
-        potential = Potential.learned(world, matrix, training, SMOOTHING)
         totals = potential.totals(world, matrix, training)
         ranges, scale = costs.ranges * world.horizon, costs.scale
         deviation = np.maximum(totals.std(axis=0, ddof=1), LEAST_SPREAD * ranges)

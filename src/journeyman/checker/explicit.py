@@ -39,6 +39,7 @@ from journeyman.checker.expert import (
     BETTING,
     SHAPED,
     Estimate,
+    Potential,
     check_target,
     cut,
     intervals,
@@ -47,6 +48,7 @@ from journeyman.checker.expert import (
     plain_estimates,
     recorded,
     shaped_estimate,
+    trained_potential,
 )
 from journeyman.checker.findings import AGREEMENT, DerivedTerm, Findings, Refused, number
 from journeyman.checker.inputs import (
@@ -195,7 +197,14 @@ class ExplicitRun:
         part = self._estimate_parts[2]
         if part <= 0 or SHAPED in self.left_out:
             return None
-        return shaped_estimate(self.world, self.problem, self.records, part)
+        return shaped_estimate(self.world, self.problem, self.records, self.trained, part)
+
+    @cached_property
+    def trained(self) -> Potential | None:
+        """Of the training episodes; it is needed for the target and the shaped estimate only."""
+        if self.records is None:
+            return None
+        return trained_potential(self.world, self.problem, self.records)
 
     @property
     def _estimate_parts(self) -> tuple[float, float, float]:
@@ -281,9 +290,11 @@ def named(files: dict[str, bytes], name: str, read: Callable[[bytes], Any]) -> A
 
 def check_run(findings: Findings, facts: dict[str, Any], run: ExplicitRun) -> None:
     """Everything but the premises."""
-    check_target_of = lambda: check_target(  # noqa: E731
-        findings, run.world, run.problem, run.records, run.shaped
-    )
+
+    def check_target_of() -> None:
+        check_target(findings, run.world, run.problem, run.records, run.shaped, lambda: run.trained)
+        vars(run).pop("trained", None)
+
     world, costs = run.world, run.problem.step_costs
     stages: dict[str, Callable[[], None]] = {
         "the target": check_target_of,
@@ -337,7 +348,7 @@ def evaluations(run: ExplicitRun) -> list[Evaluation]:
         return [run.evaluated.by_rollouts(run.samples[0], stated[0], centred=centred)]
     if run.features is not None:
         return run.evaluated.by_rows(run.features, run.samples)
-    found = [run.evaluated.exact()]
+    found = [run.evaluated.exact]
     return found if run.evidence.measure is None else [
         *found, *run.evaluated.by_measure(run.evidence)
     ]  # fmt: skip
@@ -550,7 +561,7 @@ def _check_lower_bounds(findings: Findings, facts: dict[str, Any], run: Explicit
     for name, (low, high) in derived.items():
         findings.within(f"the lower bound {name!r}", stated[name], low, high, size)
     if all(one["is_kept"] for one in facts["budgets"]):
-        gap, terms = number(facts["gap_on_data"]), run.evaluated.exact().terms
+        gap, terms = number(facts["gap_on_data"]), run.evaluated.exact.terms
         findings.check(
             stated["on_data"] <= gap + math.fsum(term.value for term in terms),
             f"no gap is below {stated['on_data']!r} on the data, and the policy has {gap!r}",
@@ -627,7 +638,7 @@ def _check_policy(findings: Findings, facts: dict[str, Any], run: ExplicitRun) -
             steps <= h * (1 + STEPS_ROUNDING),
             f"the policy expects {steps!r} steps, more than {h!r}",
         )
-    missed = math.fsum(np.abs(run.evaluated.residual))
+    missed = run.evaluated.missed
     findings.check(
         missed <= EXACT, f"the visits of the policy leave {missed!r} of its flow unexplained"
     )
@@ -635,7 +646,7 @@ def _check_policy(findings: Findings, facts: dict[str, Any], run: ExplicitRun) -
     sizes = run.rounding + 4 * EPSILON * own.size * np.abs(run.problem.target)
     tiny = 2 * float(costs.scale @ sizes)
     findings.near("the gap on the data", number(facts["gap_on_data"]), gap, tiny)
-    error = math.fsum(term.value for term in run.evaluated.exact().terms)
+    error = math.fsum(term.value for term in run.evaluated.exact.terms)
     reach = costs.norms / costs.plain * error if costs.plain > 0 else np.zeros(own.size)
     if run.distances is not None:
         reach = reach + costs.ranges / 2 * run.evaluated.distance(run.distances)

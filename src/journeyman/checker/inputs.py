@@ -500,10 +500,13 @@ class StoredWorld:
     def rests(self) -> Bools:
         """States that every action keeps with certainty; a law that was only observed is none."""
         known = self.knowledge
-        targets = (self.rows if known.support is None else known.support).tocoo()
-        elsewhere = targets.coords[1] != self.state_of[targets.coords[0]]
+        targets = self.rows if known.support is None else known.support
+        count, stays = np.diff(targets.indptr), np.ones(self.num_pairs, dtype=bool)
+        stays[count > 1] = False  # no entry is given twice
+        single = np.flatnonzero(count == 1)
+        stays[single] = targets.indices[targets.indptr[single]] == self.state_of[single]
         left = np.zeros(self.num_states, dtype=bool)
-        left[self.state_of[targets.coords[0][elsewhere]]] = True
+        left[self.state_of[~stays]] = True
         if not known.exact_steps and known.support is None:
             left[self.state_of[~known.surely_exact(self.num_pairs)]] = True
         return ~left
@@ -542,9 +545,8 @@ class StoredWorld:
 
     def residual(self, measure: Floats, initial: Floats | float | None = None) -> Floats:
         """initial - (B - discount P)' measure."""
-        entries = measure.repeat(np.diff(self.kept.indptr)) * self.kept.data
-        entering = np.bincount(self.kept.indices, entries, minlength=self.num_states)
         given = self.initial if initial is None else initial
+        entering = self.kept.T @ measure
         return np.asarray(given - self.per_state(measure) + self.discount * entering)
 
 

@@ -140,10 +140,20 @@ class Evaluated:
             raise Refused("nothing bounds the steps that the policy expects")
         return float(w.max()) / theta
 
+    @cached_property
     def exact(self) -> Evaluation:
         """Kind D."""
         formula = "N h |initial - (B - discount P)' mu|_1"
-        return self._with_residual("D", self.visits, "evaluation", formula, "residual")
+        term = DerivedTerm("evaluation", formula, self._error(self.missed), "residual")
+        return self._of("D", self.expectations, self.visits, term)
+
+    @cached_property
+    def missed(self) -> float:
+        """The 1-norm of the residual."""
+        return size_of(self.residual)
+
+    def _error(self, missed: float) -> float:
+        return self.problem.costs.plain * self.horizon * missed
 
     def by_measure(self, evidence: Evidence) -> list[Evaluation]:
         """Kinds A, B, B' and C."""
@@ -151,10 +161,10 @@ class Evaluated:
         assert u is not None
         self.require_defined(u)
         costs, h = self.problem.costs, self.world.horizon
-        positive, missing = np.maximum(u, 0.0), math.fsum(np.abs(self.world.residual(u)))
-        lemma = costs.plain * h * (2 * math.fsum(positive - u) + missing)
+        positive, missing = np.maximum(u, 0.0), size_of(self.world.residual(u))
+        lemma = costs.plain * h * (2 * size_of(positive - u) + missing)
         r = self.world.residual(positive)
-        about = costs.about_centre * h * math.fsum(np.abs(r))
+        about = costs.about_centre * h * size_of(r)
         moved = self.expected(positive) + costs.centre * (h * math.fsum(r))
         scaled = "N h |initial - a (B - discount P)' u+|_1"
         return [
@@ -175,8 +185,7 @@ class Evaluated:
         self, kind: str, measure: Floats, name: str, formula: str, source: str
     ) -> Evaluation:
         """The error of a measure without negative entries, by its residual."""
-        missing = math.fsum(np.abs(self.world.residual(measure)))
-        error = self.problem.costs.plain * self.horizon * missing
+        error = self._error(size_of(self.world.residual(measure)))
         return self._of(
             kind, self.expected(measure), measure, DerivedTerm(name, formula, error, source)
         )
@@ -184,7 +193,7 @@ class Evaluated:
     def _of(
         self, kind: str, expectations: Floats, measure: Floats, term: DerivedTerm
     ) -> Evaluation:
-        hidden = self.rounding(math.fsum(np.abs(measure)))
+        hidden = self.rounding(size_of(measure))
         return Evaluation(kind, expectations, (term, _rounding(hidden)))
 
     def require_defined(self, u: Floats) -> None:
@@ -230,7 +239,7 @@ class Evaluated:
 
     def distance(self, distances: Distances) -> float:
         """How far the policy's occupancy in the true world can be from that in the model."""
-        missed = math.fsum(np.abs(self.residual)) * self.world.horizon
+        missed = self.missed * self.world.horizon
         weighted = float(self.visits @ distances.transition)
         weighted += float(distances.transition.max()) * missed
         ahead = self.world.discount * weighted + distances.initial
@@ -520,6 +529,11 @@ def read_features(data: bytes, world: StoredWorld) -> StoredFeatures:
         raise Refused("it has not one coefficient for every feature, or one row for every pair")
     base = reals(arrays, "base", 1, world.num_pairs) if "base" in arrays else None
     return StoredFeatures(matrix, theta, base)
+
+
+def size_of(vector: Floats) -> float:
+    """Its 1-norm."""
+    return float(np.abs(vector).sum())
 
 
 def _rounding(value: float) -> DerivedTerm:

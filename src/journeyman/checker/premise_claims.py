@@ -17,6 +17,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -396,10 +397,17 @@ class Draws:
 
     def on_temper(self, beta: float) -> float:
         """Log wealth of a bet on P^beta, made a law."""
-        law_of = np.arange(self.laws.shape[0]).repeat(np.diff(self.laws.indptr))
-        totals = np.bincount(law_of, self.laws.data**beta)
-        gain = (beta - 1) * np.log(self.probability) - np.log(totals[self.row])
+        laws, place = self._drawn_from
+        law_of = np.arange(laws.shape[0]).repeat(np.diff(laws.indptr))
+        totals = np.bincount(law_of, laws.data**beta)
+        gain = (beta - 1) * np.log(self.probability) - np.log(totals[place])
         return math.fsum(gain)
+
+    @cached_property
+    def _drawn_from(self) -> tuple[Any, Ints]:
+        """The laws that were drawn from, each once, and the place of each draw's among them."""
+        rows, place = np.unique(self.row, return_inverse=True)
+        return self.laws[rows], place
 
 
 def rank(labels: Ints) -> Ints:

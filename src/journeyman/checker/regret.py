@@ -290,7 +290,7 @@ def check_regret(findings: Findings, facts: dict[str, Any], run: Any, data: byte
     findings.close("the probability", stated["failure_probability"], given.failure_probability)
     trivial = 2 * run.problem.step_costs.smaller * world.total_time
     findings.close("what bounds the regret of every policy", stated["trivial_bound"], trivial)
-    evaluated = run.evaluated.exact()
+    evaluated = run.evaluated.exact
     derived = [*sums.terms(evaluated.expectations, own), *evaluated.terms]
     values = findings.terms("the regret", stated["terms"], derived, run.size)
     found, valid = _sum(values), stated["valid"]

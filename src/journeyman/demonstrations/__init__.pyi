@@ -8,6 +8,7 @@ from journeyman.demonstrations.expectation import Blend as Blend
 from journeyman.demonstrations.expectation import ControlVariate as ControlVariate
 from journeyman.demonstrations.expectation import ExpertExpectation as ExpertExpectation
 from journeyman.demonstrations.expectation import MonteCarlo as MonteCarlo
+from journeyman.demonstrations.expectation import SplitBlend as SplitBlend
 from journeyman.demonstrations.expectation import StoppedShaping as StoppedShaping
 from journeyman.demonstrations.expectation import clone as clone
 from journeyman.demonstrations.recording import record as record

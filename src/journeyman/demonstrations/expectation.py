@@ -48,7 +48,8 @@ martingale control variates; Lavenberg and Welch (1981) on fitted coefficients.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Self, TypeAlias, overload
+from typing import Any, Self, TypeAlias, cast, overload
+from weakref import WeakKeyDictionary, ref
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -68,6 +69,7 @@ from journeyman.arrays import (
 )
 from journeyman.costs import CostBasis
 from journeyman.demonstrations.demonstrations import Demonstrations
+from journeyman.demonstrations.reading_order import split
 from journeyman.errors import InvalidDemonstrations, InvalidPolicy
 from journeyman.execution import Executor, Serial, ranges_of
 from journeyman.policy import Policy
@@ -105,6 +107,9 @@ def sweeps_in(world: World, num_costs: int) -> int | None:
     return max(FEWEST_SWEEPS, min(wanted, SWEEP_WORK // work))
 
 
+SETTLED = 0.01
+"""A cost looks no further than the fewest steps when the last of them has changed its values by no
+more than this share of what the first one did: the world mixes fast."""
 TOGETHER = 8
 """Costs whose values are computed in one pass."""
 LEARNING = "values of a cloned policy, for the expert's expected costs"
@@ -113,10 +118,10 @@ LEARNING = "values of a cloned policy, for the expert's expected costs"
 def policy_values(world: World, policy: Policy, matrix: Matrix) -> FloatArray:
     """What a policy costs from every state on, for every cost: (states x costs).
 
-    In large worlds what it costs for `sweeps_in` steps, and from there on in every state alike what
-    states cost on average, as potentials and behind records that are cut off. Any function of the
-    state is a potential: what takes the noise of k steps out leaves discount^k of it. Gives up with
-    `OutOfTime` after a step.
+    In large worlds what it costs for `sweeps_in` steps, or `FEWEST_SWEEPS` if more would hardly
+    change it, and from there on in every state alike what states cost on average, as potentials and
+    behind records that are cut off. Any function of the state is a potential: what takes the noise
+    of k steps out leaves discount^k of it. Gives up with `OutOfTime` after a step.
     """
     sweeps = sweeps_in(world, matrix.shape[1])
     working(LEARNING)
@@ -141,8 +146,28 @@ def policy_values(world: World, policy: Policy, matrix: Matrix) -> FloatArray:
             working(LEARNING, first // TOGETHER * sweeps + sweep, passes, since=since)
             look_ahead(system, now, values, ahead)
             values, ahead = ahead, values
-        found[:, part] = values
+            if sweep == 0:
+                changed = _spans_of_change(values, ahead)
+            if sweep == FEWEST_SWEEPS - 1:
+                settled = _spans_of_change(values, ahead) <= SETTLED * changed
+                found[:, part][:, settled] = values[:, settled]
+                if settled.all():
+                    break
+        found[:, part][:, ~settled] = values[:, ~settled]
     return read_only(found)
+
+
+def _spans_of_change(after: FloatArray, before: FloatArray) -> FloatArray:
+    """max - min of after - before, column by column; some rows at a time."""
+    low, high = np.full(after.shape[1], np.inf), np.full(after.shape[1], -np.inf)
+    for first in range(0, len(after), ROWS):
+        change = after[first : first + ROWS] - before[first : first + ROWS]
+        low, high = np.minimum(low, change.min(axis=0)), np.maximum(high, change.max(axis=0))
+    return np.asarray(high - low)
+
+
+ROWS = 1 << 14
+"""That are compared at a time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -307,6 +332,95 @@ class Blend:
 
 
 @dataclass(frozen=True)
+class SplitBlend:
+    """The default in large worlds: `Blend` with one potential, which a certificate needs as well.
+
+    V is learned from some episodes only, those that train the shaped estimate of certificates
+    (`reading_order`), and stands behind all records that are cut off. With Z and D as in `Blend`,
+
+        A = the mean of Z - beta D over the other episodes       B = the mean of Z over those
+
+    and the estimate is (1 - w) A + w B, w = var A/(var A + var B), cost by cost, where both
+    variances are those among the other episodes. Totals are Z - beta D and Z, moved and stretched
+    so that their mean is the estimate and their spread gives its error.
+
+    *Guarantee*: none is needed, as for `Blend`. *Cost*: the values of one cloned policy.
+
+    Args:
+        smoothing: of the cloned policy, as in `clone`.
+    """
+
+    smoothing: float = 0.1
+
+    def totals(
+        self,
+        demos: Demonstrations,
+        matrix: Matrix,
+        world: World,
+        *,
+        executor: Executor | None = None,
+        shaping: Shaping | None = None,
+    ) -> FloatArray:
+        """One total per episode: (episodes x costs). `shaping` is that of the training episodes,
+        where it is at hand."""
+        training, others = split(demos, world)
+        if min(training.size, others.size) < 2:
+            way = MonteCarlo(completed=True, smoothing=self.smoothing)
+            return way.totals(demos, matrix, world, executor=executor)
+        if shaping is None:
+            shaping = Shaping.learned(demos.subset(training), matrix, world, self.smoothing)
+        plain, mine = by_tasks(shaping.completed, demos, matrix, world, executor), others
+        applied = demos.subset(mine)
+        noise = plain[mine] - by_tasks(shaping.totals, applied, matrix, world, executor)
+        unsure = len(mine) * model_variance(applied, world, shaping.potential)
+        beta = coefficients(plain[mine], noise, np.arange(len(mine)) % 2, unsure)
+        own, rest, count = plain[mine] - beta * noise, plain[training], len(demos)
+        least = (LEAST_SPREAD * np.abs(plain).max(axis=0)) ** 2
+        first = (own.var(axis=0, ddof=1) + least) / len(own)
+        second = (plain[mine].var(axis=0, ddof=1) + least) / len(rest)
+        share = np.full(len(least), len(rest) / count)
+        np.divide(first, first + second, out=share, where=second > 0)
+        means = own.mean(axis=0), rest.mean(axis=0)
+        middle = (1 - share) * means[0] + share * means[1]
+        found = np.empty_like(plain)
+        found[mine] = middle + (1 - share) * count / len(own) * (own - means[0])
+        found[training] = middle + share * count / len(rest) * (rest - means[1])
+        return found
+
+
+LEAST_SPREAD = 1e-5
+"""Of the largest total: spreads below it decide no weights, since rounding may be all of them."""
+
+
+_TRAINED: WeakKeyDictionary[Demonstrations, tuple[Any, ...]] = WeakKeyDictionary()
+"""The potential that a target has learned from training episodes, until a certificate takes it."""
+
+
+def training_shaping(
+    demos: Demonstrations, basis: CostBasis, matrix: Matrix, world: World, smoothing: float
+) -> Shaping | None:
+    """By the training episodes of `demos`, kept for `take_training_shaping`; None where these are
+    too few."""
+    training, others = split(demos, world)
+    if min(training.size, others.size) < 2:
+        return None
+    found = Shaping.learned(demos.subset(training), matrix, world, smoothing)
+    _TRAINED[demos] = ref(world), ref(basis), smoothing, found
+    return found
+
+
+def take_training_shaping(
+    demos: Demonstrations, basis: CostBasis, matrix: Matrix, world: World, smoothing: float = 0.1
+) -> Shaping:
+    """The same, as it was learned before or anew; it is not kept any longer."""
+    known = _TRAINED.pop(demos, None)
+    if known is not None and known[0]() is world and known[1]() is basis and known[2] == smoothing:
+        return cast(Shaping, known[3])
+    training, _ = split(demos, world)
+    return Shaping.learned(demos.subset(training), matrix, world, smoothing)
+
+
+@dataclass(frozen=True)
 class StoppedShaping:
     """Marks expectations that are the shaped estimate of a certificate; `jm.learn` may choose it.
 
@@ -327,14 +441,14 @@ def _cross_fitted(
     return Shaping.learned(others, matrix, world, smoothing), demos.subset(np.flatnonzero(mine))
 
 
-Method: TypeAlias = MonteCarlo | ControlVariate | Blend | StoppedShaping
+Method: TypeAlias = MonteCarlo | ControlVariate | Blend | SplitBlend | StoppedShaping
 
 
-def usual_method(world: World, num_costs: int) -> "MonteCarlo | Blend":
-    """The default: every fold takes the values of a policy, of which large worlds have few."""
+def usual_method(world: World, num_costs: int) -> "MonteCarlo | Blend | SplitBlend":
+    """The default: every fold takes the values of a policy, of which large worlds have one."""
     if world.averages is not None:
         return MonteCarlo()
-    return Blend() if sweeps_in(world, num_costs) is None else Blend(num_folds=2)
+    return Blend() if sweeps_in(world, num_costs) is None else SplitBlend()
 
 
 def coefficients(
@@ -553,13 +667,13 @@ class ExpertExpectation:
         basis: CostBasis,
         world: World,
         *,
-        method: MonteCarlo | ControlVariate | Blend | None = None,
+        method: MonteCarlo | ControlVariate | Blend | SplitBlend | None = None,
         executor: Executor | None = None,
         clipped: bool = True,
     ) -> Self:
         """Discounted means over the trajectories of `demos`, checked against `world`.
 
-        `method` is `Blend()` by default, in large worlds with two folds, the mean of steps with
+        `method` is `Blend()` by default, in large worlds `SplitBlend()`, the mean of steps with
         average costs. `executor` adds up
         tasks of trajectories; no bit depends on it. Where tails were completed, values outside of
         what policies attain are `clipped` to it, unless the cost class does not bear that
@@ -572,17 +686,22 @@ class ExpertExpectation:
                 f"method is {method!r}, and the world has average costs",
                 "Leave it out: the mean of the recorded steps is taken",
             )
-        if not isinstance(chosen, MonteCarlo | ControlVariate | Blend):
+        if not isinstance(chosen, MonteCarlo | ControlVariate | Blend | SplitBlend):
             raise InvalidDemonstrations(
                 f"method is {method!r}", "Give Blend(), ControlVariate() or MonteCarlo()"
             )
         matrix, demos = basis.on(world), demos.on(world)
         demos.pairs_in(world)
-        totals = chosen.totals(demos, matrix, world, executor=executor)
+        if isinstance(chosen, SplitBlend):
+            kept = training_shaping(demos, basis, matrix, world, chosen.smoothing)
+            totals = chosen.totals(demos, matrix, world, executor=executor, shaping=kept)
+        else:
+            totals = chosen.totals(demos, matrix, world, executor=executor)
         unrecorded = Tails.of(demos, matrix, world).unknown_mass
         found = cls.from_totals(totals, unrecorded, chosen, demos)
         completed = isinstance(chosen, MonteCarlo) and chosen.completed
-        moved = clipped and not world.has_goal and (completed or isinstance(chosen, Blend))
+        blended = isinstance(chosen, Blend | SplitBlend)
+        moved = clipped and not world.has_goal and (completed or blended)
         return found.attainable(basis, world) if moved else found
 
     @classmethod

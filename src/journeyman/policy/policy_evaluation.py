@@ -63,6 +63,7 @@ from journeyman.policy import plain_steps
 from journeyman.policy.plain_steps import PlainSystem
 from journeyman.policy.steps import (
     BLOCK_ITERATIONS,
+    LONG,
     MISSED,
     MOST_EFFORT,
     MOST_SWEEPS,
@@ -236,8 +237,9 @@ DIRECT_LIMIT = 400
 """Up to this many states a factorisation is fastest whatever the structure."""
 KRYLOV_TOLERANCE = 1e-10
 KRYLOV_ITERATIONS = 400
-TARGET = 1e-13
-"""Wanted |residual|_1 relative to |b|_1."""
+TARGET, LARGE_TARGET = 1e-13, 1e-10
+"""Wanted |residual|_1 relative to |b|_1, and where there are many unknowns (`LONG`): other digits
+take half as long again, and all bounds count what is left."""
 MAX_CORRECTIONS = 6
 WORTHWHILE = 0.1
 """A correction that leaves more than this share of the residual is not worth repeating."""
@@ -292,7 +294,8 @@ class DiscountedSystem:
         x = np.zeros_like(b) if guess is None else guess
         residual = b - matrix @ x
         left = float(np.abs(residual).sum())
-        wanted = max(TARGET * float(np.abs(b).sum()), reduction * left)
+        target = TARGET if self.forward or b.size <= LONG else LARGE_TARGET
+        wanted = max(target * float(np.abs(b).sum()), reduction * left)
         small = self.matrix.shape[0] <= DIRECT_LIMIT
         direct = self.forward or small or self._factor is not None
         for _ in range(MAX_CORRECTIONS):

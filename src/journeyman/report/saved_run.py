@@ -42,6 +42,7 @@ from journeyman.demonstrations import (
     Demonstrations,
     ExpertExpectation,
     MonteCarlo,
+    SplitBlend,
 )
 from journeyman.errors import InvalidFile, InvalidInput, InvalidPolicy
 from journeyman.policy import Policy, extract
@@ -258,7 +259,9 @@ def _problem(place: Path, recorded: bool) -> Apprenticeship:
     return Apprenticeship(world, basis, expectation, chosen, budgets, premises)
 
 
-def _method(stated: dict[str, Any]) -> MonteCarlo | ControlVariate | Blend:
+def _method(stated: dict[str, Any]) -> MonteCarlo | ControlVariate | Blend | SplitBlend:
+    if stated["kind"] == "split blend":
+        return SplitBlend(smoothing=stated["smoothing"])
     if stated["kind"] in ("control variate", "blend"):
         way = Blend if stated["kind"] == "blend" else ControlVariate
         return way(num_folds=stated["num_folds"], smoothing=stated["smoothing"])

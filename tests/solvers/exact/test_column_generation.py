@@ -4,7 +4,7 @@ from importlib import import_module
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import journeyman as jm
@@ -35,6 +35,36 @@ def agree(problem, answer, reference):
 @given(problems())
 def test_it_agrees_with_the_linear_program(problem):
     agree(problem, jm.solve(problem, jm.ColumnGeneration()), jm.solve(problem, jm.LinearProgram()))
+
+
+@pytest.fixture
+def long_solves():
+    """Every world is one of many states, in which solves take long: the whole start is one row."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(column_search, "LONG", 0)
+        patch.setattr(chains, "DIRECT_LIMIT", 0)
+        patch.setattr(chains, "FACTOR_LIMIT", 0)
+        yield
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(problems())
+def test_it_agrees_by_whole_starts(long_solves, problem):
+    answer = jm.solve(problem, jm.ColumnGeneration())
+    agree(problem, answer, jm.solve(problem, jm.LinearProgram()))
+
+
+@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(problems(), st.integers(1, 6))
+def test_whole_starts_that_end_early(long_solves, problem, calls):
+    """Kept visits make the policy whose value the search has promised."""
+    answer = jm.solve(problem, jm.ColumnGeneration(max_calls=calls))
+    unit = problem.gap_scale or 1.0
+    assert answer.value >= answer.lower_bound - 1e-12 * unit
+    lower, upper = answer.bounds_trace[-1, 1:]
+    assert answer.lower_bound >= lower - 1e-9 * unit
+    if not problem.constraints:
+        assert answer.value <= upper + 1e-5 * unit
 
 
 @settings(max_examples=60)

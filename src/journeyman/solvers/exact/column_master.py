@@ -391,8 +391,9 @@ class ColumnPool:
         """Of policies and expectations."""
         return int(self._expectations.nbytes + sum(kept.nbytes for kept in self._choices.values()))
 
-    def add(self, choice: IntArray, expectations: FloatArray) -> None:
-        """A policy (the pair of each state) with its expectations from every start row."""
+    def add(self, choice: IntArray, expectations: FloatArray) -> IntArray:
+        """A policy (the pair of each state) with its expectations from every start row; its actions
+        as they are kept are returned."""
         largest = self.world.pairs.max_actions - 1
         actions = choice - self.world.pairs.offsets[:-1]
         self._choices[self._count] = actions.astype(np.min_scalar_type(largest))
@@ -401,6 +402,7 @@ class ColumnPool:
         own = np.full(self._rows.size, self._count)
         self._policy_of = np.concatenate([self._policy_of, own])
         self._count += 1
+        return self._choices[self._count - 1]
 
     def master(self, target: FloatArray, duals: DualSet) -> Master:
         """The master problem over all columns."""
@@ -460,10 +462,3 @@ class Mixture:
         self, start_rows: StartRows, own: FloatArray, parts: list[tuple[IntArray, FloatArray]]
     ) -> None:
         self.start_rows, self.own, self.parts = start_rows, own, parts
-
-    def starts(self, world: World) -> list[tuple[IntArray, FloatArray]]:
-        """Policies (the pair of each state) with the start measures that follow them."""
-        return [
-            (world.pairs.offsets[:-1] + actions, np.asarray(self.start_rows.starts.T @ weights))
-            for actions, weights in self.parts
-        ]

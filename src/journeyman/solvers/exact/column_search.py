@@ -37,7 +37,12 @@ PATIENCE = 25
 BLOCKS = 256
 """Start blocks: with fewer more policies are needed, with more the master takes longer."""
 FEWER_BLOCKS = 16
-"""Start blocks where each of them costs an iterative solve."""
+"""Start blocks where each of them costs an iterative solve. Where that takes seconds (`LONG`) there
+is a single one: three times as many policies then take an eighth of the time each."""
+VISITS_BYTES = 2**27
+"""Visits of generated policies are kept, in single precision, if they take no more memory."""
+KEPT_ACCURACY = 1e-7
+"""They are used where no more is asked."""
 CORE = 150
 """States of a core."""
 FEW_STARTS = 40
@@ -163,6 +168,9 @@ class ColumnSearch(BoundedSearch):
         self._values = np.zeros(task.world.num_states)
         self._table: FloatArray | None = None
         self._visit_seconds = 0.0
+        self._last_visits: Any = None
+        self._visits: dict[int, tuple[IntArray, Any]] = {}
+        """Of generated policies from the whole start, by the identity of their actions."""
 
     @staticmethod
     def _chains_of(world: Any, memory_limit: float) -> Chains:
@@ -175,7 +183,8 @@ class ColumnSearch(BoundedSearch):
         table = 0 if self._table is None else self._table.nbytes
         pool = 0 if self.pool is None else self.pool.held_bytes
         vectors = self._values.nbytes + self.best.values.nbytes
-        return table + pool + vectors + self.chains.held_bytes
+        visits = sum(int(kept.nbytes) for _, kept in self._visits.values())
+        return table + pool + vectors + visits + self.chains.held_bytes
 
     @property
     def description(self) -> str:
@@ -184,6 +193,7 @@ class ColumnSearch(BoundedSearch):
             return "column generation (not started)"
         start_rows = self.pool.start_rows
         form = "core and exits" if start_rows.pairs.size else "start blocks"
+        form = form.removesuffix("s") if start_rows.num_rows == 1 else form
         means = "LU" if self.chains.direct else "BiCGSTAB"
         means = "substitution" if self.world.is_forward else means
         return f"column generation ({self.calls} calls, {start_rows.num_rows} {form}, {means})"
@@ -204,7 +214,7 @@ class ColumnSearch(BoundedSearch):
             return False
         best, _ = self.chains.greedy(cost, self._values)
         self._bound(self.dual, self._values, float((self._values - best).max()))
-        self.pool.add(found.choice, expectations)
+        self._keep_visits(self.pool.add(found.choice, expectations))
         self._solve_master(self.pool)
         self.calls += 1
         self.trace.append((self.watch.elapsed, *self.bounds))
@@ -226,7 +236,7 @@ class ColumnSearch(BoundedSearch):
     def take_over(self, other: "ColumnSearch") -> None:
         """Begin with the policies and the mixture of another search over the same costs."""
         self.chains, self.pool, self.mixture = other.chains, other.pool, other.mixture
-        self._values, self._table = other._values, other._table
+        self._values, self._table, self._visits = other._values, other._table, other._visits
         self._difference = other._difference + other.task.target - self.task.target
         self.upper = self.duals.support(self._difference)
         if self.pool is not None and self.gap > self.tolerance:
@@ -242,18 +252,29 @@ class ColumnSearch(BoundedSearch):
     def ending_seconds(self) -> float:
         """How long it will take to evaluate the best mixture: visits of every policy in it, then
         those of the mixture, more exactly, and its bounds."""
-        started = [] if self.mixture is None else self.mixture.starts(self.world)
-        if not started:  # nothing yet, or a core that holds all that is reached
+        parts = [] if self.mixture is None else self.mixture.parts
+        if not parts:  # nothing yet, or a core that holds all that is reached
             return shortest_ending(self.world, self.watch)
         if not self._visit_seconds:
+            start = self._start_of(parts[0][1])
             for _ in range(2):  # the first time kernels may have to be compiled
-                self._visit_seconds = self._seconds_of_visits(*started[0])
-        return self._visit_seconds * (len(started) / 2 + ENDING)
+                self._visit_seconds = self._seconds_of_visits(self._choice(parts[0][0]), start)
+        missing = sum(id(actions) not in self._visits for actions, _ in parts)
+        return self._visit_seconds * (missing / 2 + ENDING)
 
     def _seconds_of_visits(self, choice: IntArray, start: FloatArray) -> float:
         began = self.watch.elapsed
         self.chains.visits(choice, start, HURRIED)
         return self.watch.elapsed - began
+
+    def _choice(self, actions: IntArray) -> IntArray:
+        """The pair of each state."""
+        return np.asarray(self.world.pairs.offsets[:-1] + actions)
+
+    def _start_of(self, weights: FloatArray) -> FloatArray:
+        """The measure of all rows by their weights."""
+        assert self.mixture is not None
+        return np.asarray(self.mixture.start_rows.starts.T @ weights)
 
     def policy(self, accuracy: float) -> Policy:
         """The stationary policy of the best mixture (Proposition 1)."""
@@ -262,10 +283,24 @@ class ColumnSearch(BoundedSearch):
             return Policy.uniform(world)
         measure = np.zeros(world.num_pairs)
         measure[self.mixture.start_rows.pairs] = self.mixture.own
-        for choice, start in self.mixture.starts(world):
-            visits = self.chains.visits(choice, start, accuracy)
+        for actions, weights in self.mixture.parts:
+            choice, kept = self._choice(actions), self._visits.get(id(actions))
+            if kept is not None and accuracy >= KEPT_ACCURACY:
+                visits = weights[0] * kept[1]
+            else:
+                visits = self.chains.visits(choice, self._start_of(weights), accuracy)
             measure[choice] += np.maximum(visits, 0.0)
         return extract(world, measure)
+
+    def _keep_visits(self, actions: IntArray) -> None:
+        """What the last policy does from the whole start, which its mixtures will ask for."""
+        if self._last_visits is None:
+            return
+        self._visits[id(actions)] = actions, self._last_visits
+        self._last_visits = None
+        most = min(VISITS_BYTES, self.memory_limit / 4)
+        while sum(kept.nbytes for _, kept in self._visits.values()) > most:
+            self._visits.pop(next(iter(self._visits)))
 
     def _scale(self) -> float:
         return max(min(self.gap, 1.0), self.tolerance)
@@ -298,7 +333,14 @@ class ColumnSearch(BoundedSearch):
     @property
     def _by_visits(self) -> bool:
         """Whether few start blocks, and a solve for each of them, replace one for every cost."""
-        return not self.chains.direct and self.costs.shape[1] > FEWER_BLOCKS
+        few = self.costs.shape[1] > FEWER_BLOCKS or self._whole_start
+        return not self.chains.direct and few
+
+    @property
+    def _whole_start(self) -> bool:
+        """Whether there is a single start block, because solves take long."""
+        iterative = not (self.chains.direct or self.chains.leads_forward)
+        return iterative and self.world.num_states > LONG
 
     def _expectations_by_values(self, pool: ColumnPool, choice: IntArray) -> FloatArray | None:
         """Columns of a policy; its values for the present dual point on the way."""
@@ -322,19 +364,25 @@ class ColumnSearch(BoundedSearch):
         """Columns of a policy from its visits, start block by start block."""
         starts, chosen = pool.start_rows.starts, self.costs[choice]
         width = max(1, BLOCK_BYTES // (8 * self.world.num_states))
-        parts = []
+        parts, began = [], self.watch.elapsed
         for first in range(0, starts.shape[0], width):
             some = np.ascontiguousarray(starts[first : first + width].toarray().T)
-            parts.append((chosen.T @ self.chains.visits(choice, some, self.accuracy)).T)
+            visits = self.chains.visits(choice, some, self.accuracy)
+            parts.append((chosen.T @ visits).T)
             if self.watch.must_stop and (first + width < starts.shape[0] or some.size > LONG):
                 return None
+        if starts.shape[0] == 1 and self._whole_start:
+            self._last_visits = visits[:, 0].astype(np.float32)
+            self._visit_seconds = self.watch.elapsed - began
         return np.vstack(parts)
 
     def _open(self, choice: IntArray) -> ColumnPool:
         world = self.world
         start_rows: StartRows
         starts = np.count_nonzero(world.initial)
-        if starts <= FEW_STARTS and 2 * starts <= world.num_states:
+        if self._whole_start:
+            start_rows = Blocks(world, np.zeros(starts, dtype=np.int64))
+        elif starts <= FEW_STARTS and 2 * starts <= world.num_states:
             start_rows = Core(world, core_around(world, CORE))
         else:
             start_rows = self._start_blocks(choice)
