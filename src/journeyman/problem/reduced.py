@@ -216,7 +216,8 @@ def common_slack(problem: Apprenticeship) -> float:
     """By how much one measure stays within every budget, by multiplicative weights over budgets.
 
     Each round plans against the budgets that are worst off; the average of the occupancies is an
-    occupancy, so what is returned is attained by a policy, if not the best there is.
+    occupancy, so what is returned is attained by it or by one of the plans, if not the best there
+    is.
     """
     if problem.level is not Level.EXPLICIT:
         raise InvalidSolver(
@@ -230,9 +231,10 @@ def common_slack(problem: Apprenticeship) -> float:
     total, best, warm = np.zeros(world.num_pairs), -np.inf, None
     for count in range(1, SLACK_ROUNDS + 1):
         warm = plan(world, D @ (weights / scale), warm_start=warm)
-        total += occupancy(world, warm.policy).measure
+        measure = occupancy(world, warm.policy).measure
+        total += measure
         spare = -problem.overspending(total / count)
-        best = max(best, float(spare.min()))
+        best = max(best, float(spare.min()), float(-problem.overspending(measure).max()))
         weights = np.exp(-spare / scale * np.sqrt(count) * 4)
         weights /= weights.sum()
         if len(weights) == 1:
