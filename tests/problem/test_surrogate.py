@@ -203,6 +203,18 @@ def test_the_slack_is_attained_by_a_policy():
     assert jm.solve(kept).status is jm.Status.OPTIMAL
 
 
+def test_a_plan_alone_may_stay_within_budgets_that_averages_exceed():
+    """Only the first action keeps both, with little room: averages take long to get there."""
+    world = jm.World([[1.0]] * 3, [1.0], 0.01, choice_offsets=[0, 3])
+    first = jm.Budget(cost=[0.45, 0.08, -0.45], at_most=0.465, name="first")
+    second = jm.Budget(cost=[-0.68, 0.94, 0.03], at_most=-0.677, name="second")
+    target = jm.ExpertExpectation([0.0])
+    basis = jm.CostBasis([[0.0], [0.5], [1.0]])
+    problem = jm.Apprenticeship(world, basis, target, constraints=[first, second])
+    room = min(0.465 - 0.45 / 0.99, 0.68 / 0.99 - 0.677)
+    assert common_slack(problem) == pytest.approx(room)
+
+
 def test_impossible_budgets_have_no_exact_penalty():
     problem = jm.testing.random_problem(4)
     budget = jm.Budget(np.ones(problem.world.num_pairs), 0.0)

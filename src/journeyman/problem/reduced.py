@@ -221,7 +221,8 @@ def within_all_budgets(problem: Apprenticeship) -> FloatArray:
     """A measure that stays well within every budget, by multiplicative weights over budgets.
 
     Each round plans against the budgets that are worst off; the average of the occupancies is an
-    occupancy, so what is returned is attained by a policy, if not the best there is.
+    occupancy, so what is returned is attained by it or by one of the plans, if not the best there
+    is.
     """
     if problem.level is not Level.EXPLICIT:
         raise InvalidSolver(
@@ -235,10 +236,13 @@ def within_all_budgets(problem: Apprenticeship) -> FloatArray:
     total, found, best, warm = np.zeros(world.num_pairs), np.zeros(0), -np.inf, None
     for count in range(1, SLACK_ROUNDS + 1):
         warm = plan(world, D @ (weights / scale), warm_start=warm)
-        total += occupancy(world, warm.policy).measure
+        measure = occupancy(world, warm.policy).measure
+        total += measure
         spare = -problem.overspending(total / count)
-        if spare.min() > best:
-            found, best = total / count, float(spare.min())
+        for one in (total / count, measure):
+            least = float(-problem.overspending(one).max())
+            if least > best:
+                found, best = one, least
         urgent = -spare / scale * np.sqrt(count) * 4
         weights = np.exp(urgent - urgent.max())
         weights /= weights.sum()

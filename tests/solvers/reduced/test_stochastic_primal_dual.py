@@ -47,6 +47,12 @@ def compared(problem, features, accuracy=None):
     return least, jm.solve(problem, solver)
 
 
+@pytest.fixture(params=[0, plain_saddle.PLAIN_NUMBERS], ids=["compiled", "plain"])
+def either_loop(request, monkeypatch):
+    """A small program by both kinds of loops."""
+    monkeypatch.setattr(plain_saddle, "PLAIN_NUMBERS", request.param)
+
+
 @pytest.fixture(scope="module")
 def grid_problem():
     world, basis, expert = jm.gallery.grid(8, macro_cells=2)
@@ -83,6 +89,7 @@ def test_the_least_loss_is_approached_on_the_catalogue(name):
     assert answer.reduced.loss - least.loss <= 1e-3 * problem.gap_scale + slack
 
 
+@pytest.mark.usefixtures("either_loop")
 @pytest.mark.parametrize("kind", COST_CLASSES.values(), ids=lambda kind: kind.__name__)
 @pytest.mark.parametrize("budgets", [0, 2])
 def test_bounds_hold_in_every_class_with_and_without_budgets(kind, budgets):
@@ -221,6 +228,7 @@ def test_it_conforms():
     check_solver(OnTheSpot(), seeds=1)
 
 
+@pytest.mark.usefixtures("either_loop")
 def test_a_run_in_pieces_is_the_run_in_one(tmp_path, monkeypatch, grid_problem, grid_features):
     solver = StochasticPrimalDual(grid_features, epochs=90, accuracy=0.0, seed=4)
     whole = jm.solve(grid_problem, solver)
