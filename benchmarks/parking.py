@@ -10,7 +10,8 @@ much the three styles differ, largest less least, on the same lots. Printed are,
     within     share of all errors (seed, style, cost) of at most 10 % of the spread
     arriving   expected share of trips that end in the space within 1,000 steps, least over styles
 
-with CPU seconds of one thread for learning one style. Methods:
+with CPU seconds of one thread for learning one style. Lots that are learned from are smaller than
+those held out, of about 10^5 states. Methods:
 
     exact program       worst-case weights of `Simplex`: costs are not negative and one of them
                         matters
@@ -21,15 +22,19 @@ with CPU seconds of one thread for learning one style. Methods:
     clone of choices    no cost: a multinomial logit of the step on its own costs, on how much
                         nearer to the space it leads, and on how it leaves the car standing to it
     clone of states     the action recorded in a state, uniform elsewhere. States of another lot are
-                        others: judged in the *same* lots, from starts that were not recorded
+                        others: judged in the *same* lots, from starts that were not recorded,
+                        by the spread of the large ones
 
-Lot k of seed r has the seed 1000 r + k, held-out ones 1000 r + 500 + k. `--temperature` is that of
-experts who err; maximum likelihood then errs like them.
+`--csv` keeps every error and spares those that it has already. Lot k of seed r has the seed
+1000 r + k, held-out ones 1000 r + 500 + k. `--temperature` is that of experts who err; maximum
+likelihood then errs like them.
 """
 
 import argparse
+import csv
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -53,8 +58,13 @@ class Score(NamedTuple):
     """One method, one style, one seed."""
 
     errors: FloatArray
+    """Of the seven costs, in units of the spread."""
     arriving: float
     seconds: float
+
+
+Key = tuple[int, str, str]
+"""Seed, style, method."""
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -62,32 +72,38 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--methods", nargs="+", choices=list(METHODS), default=list(METHODS))
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--first-seed", type=int, default=0)
-    parser.add_argument("--lots", type=int, default=2, help="that are learned from")
+    parser.add_argument("--lots", type=int, default=4, help="that are learned from")
+    parser.add_argument("--home-width", type=int, default=40, help="of these, in cells")
+    parser.add_argument("--home-aisles", type=int, default=1)
+    parser.add_argument("--trips", type=int, default=64, help="recorded in each of them")
     parser.add_argument("--held-out", type=int, default=3)
-    parser.add_argument("--trips", type=int, default=64, help="recorded in each lot")
-    parser.add_argument("--width", type=int, default=92)
+    parser.add_argument("--width", type=int, default=92, help="of these, in cells")
     parser.add_argument("--aisles", type=int, default=3)
     parser.add_argument("--temperature", type=float, default=0.0)
-    parser.add_argument("--limit", type=float, default=60.0, help="seconds for learning one style")
+    parser.add_argument("--limit", type=float, default=120.0, help="seconds for learning one style")
+    parser.add_argument("--csv", type=Path, help="every error; what is in it is not done again")
     options = parser.parse_args(arguments)
     print(describe_machine())
-    scores: dict[str, list[list[Score]]] = {name: [] for name in options.methods}
+    known = {} if options.csv is None else _kept(options.csv)
+    seeds = range(options.first_seed, options.first_seed + options.seeds)
     with one_blas_thread():
-        for seed in range(options.first_seed, options.first_seed + options.seeds):
-            for name, found in _seed(options, seed).items():
-                scores[name].append(found)
+        for seed in seeds:
+            missing = {(style, name) for style in STYLES for name in options.methods
+                       if (seed, style, name) not in known}  # fmt: skip
+            if missing:
+                known |= _seed(options, seed, missing)
     print(f"\n{'':<20}{'largest':>18}{'within':>8}{'arriving':>10}{'seconds':>9}")
-    for name, found in scores.items():
-        _show(name, found)
+    for name in options.methods:
+        _show(name, [[known[seed, style, name] for style in STYLES] for seed in seeds])
 
 
-def _lots(options: argparse.Namespace, first: int, count: int) -> dict[str, list[ParkingExample]]:
+def _lots(
+    options: argparse.Namespace, first: int, count: int, size: tuple[int, int]
+) -> dict[str, list[ParkingExample]]:
     """The same lots for every style, each with that style's driver."""
     found: dict[str, list[ParkingExample]] = {style: [] for style in STYLES}
     for seed in range(first, first + count):
-        lot = jm.gallery.parking(
-            width=options.width, aisles=options.aisles, starts=2 * options.trips, seed=seed
-        )
+        lot = jm.gallery.parking(width=size[0], aisles=size[1], starts=2 * options.trips, seed=seed)
         costs = lot.basis.on(lot.world)
         for style, weights in STYLES.items():
             expert = expert_of_cost(lot.world, costs @ np.array(weights), options.temperature)
@@ -95,31 +111,39 @@ def _lots(options: argparse.Namespace, first: int, count: int) -> dict[str, list
     return found
 
 
-def _seed(options: argparse.Namespace, seed: int) -> dict[str, list[Score]]:
-    """Scores of every method, a style each."""
+def _seed(
+    options: argparse.Namespace, seed: int, missing: Collection[tuple[str, str]]
+) -> dict[Key, Score]:
+    """Scores of methods for styles."""
     first = 1000 * seed
-    homes = _lots(options, first, options.lots)
-    away = _lots(options, first + HELD_OUT, options.held_out)
-    sizes = [one.world.num_states for one in (*homes["nice"], *away["nice"])]
-    print(f"seed {seed}: {min(sizes):,} to {max(sizes):,} states", flush=True)
+    homes = _lots(options, first, options.lots, (options.home_width, options.home_aisles))
+    away = _lots(options, first + HELD_OUT, options.held_out, (options.width, options.aisles))
+    for words, lots in (("learned from", homes), ("held out", away)):
+        sizes = [one.world.num_states for one in lots["nice"]]
+        print(f"seed {seed}, {words}: {min(sizes):,} to {max(sizes):,} states", flush=True)
     own = {style: _means(lots, [one.expert for one in lots])[0] for style, lots in away.items()}
     spread = np.ptp(np.array(list(own.values())), axis=0)
-    for style, means in own.items():
-        print(f"  {style:<10}" + "  ".join(f"{x:.2f}" for x in means))
-    found: dict[str, list[Score]] = {name: [] for name in options.methods}
+    for style, means in (*own.items(), ("spread", spread)):
+        print(f"  {style:<10}" + "".join(f"{x:>8.2f}" for x in means))
+    found: dict[Key, Score] = {}
     for style in STYLES:
         members = _recorded(homes[style], options.trips, seed)
         for name in options.methods:
+            if (style, name) not in missing:
+                continue
             start = time.process_time()
             drive = METHODS[name](members, options)
             seconds = time.process_time() - start
             if name == "clone of states":
-                score = _at_home(homes, members, style)
+                means, arriving = _beside(homes[style], members)
             else:
                 means, arriving = _means(away[style], [drive(one) for one in away[style]])
-                score = np.abs(means - own[style]) / spread, arriving
-            found[name].append(Score(*score, seconds))
-            _tell(style, name, found[name][-1])
+                means = means - own[style]
+            score = Score(np.abs(means) / spread, arriving, seconds)
+            found[seed, style, name] = score
+            _tell(style, name, score)
+            if options.csv is not None:
+                _keep(options.csv, (seed, style, name), score)
     return found
 
 
@@ -175,22 +199,14 @@ def _arriving(world: jm.World, policy: jm.Policy) -> float:
     return float(law[world.sink])
 
 
-def _at_home(
-    homes: dict[str, list[ParkingExample]], members: list[Member], style: str
-) -> tuple[FloatArray, float]:
-    """The clone of states in its own lots, from the starts without a record."""
-    own = {}
-    for name, lots in homes.items():
-        away = [one._replace(world=_unrecorded(one.world)) for one in lots]
-        own[name] = _means(away, [one.expert for one in away])[0]
-    lots = [one._replace(world=_unrecorded(one.world)) for one in homes[style]]
-    clones = [jm.clone(demos, world) for world, _, demos in members]
-    means, arriving = _means(lots, clones)
-    return np.abs(means - own[style]) / np.ptp(np.array(list(own.values())), axis=0), arriving
-
-
-def _unrecorded(world: jm.World) -> jm.World:
-    return _started(world, np.flatnonzero(world.initial)[1::2])
+def _beside(homes: list[ParkingExample], members: list[Member]) -> tuple[FloatArray, float]:
+    """How far the clones of states are from the expert in its own lots, from the starts without a
+    record."""
+    starts = [np.flatnonzero(one.world.initial)[1::2] for one in homes]
+    lots = [one._replace(world=_started(one.world, part))
+            for one, part in zip(homes, starts, strict=True)]  # fmt: skip
+    cloned, arriving = _means(lots, [jm.clone(demos, world) for world, _, demos in members])
+    return cloned - _means(lots, [one.expert for one in lots])[0], arriving
 
 
 def _planned(weights: FloatArray) -> Drive:
@@ -223,7 +239,7 @@ def _margins(members: list[Member], options: argparse.Namespace) -> Drive:
     expert = jm.clone(family.demonstrations, family.world)
     solver = jm.solvers.MaximumMarginPlanning(1e-6, expert=expert, nonnegative=True, accuracy=1e-4)
     answer = jm.solve(_problem(members, jm.Simplex()), solver, time_limit=options.limit)
-    return _planned(answer.recovered)
+    return _planned(answer.cost_weights)
 
 
 def _likelihood(members: list[Member], options: argparse.Namespace) -> Drive:
@@ -239,7 +255,7 @@ def _likelihood(members: list[Member], options: argparse.Namespace) -> Drive:
 def _projection(members: list[Member], options: argparse.Namespace) -> Drive:
     solver = jm.solvers.Projection(accuracy=1e-3)
     answer = jm.solve(_problem(members, jm.EuclideanBall()), solver, time_limit=options.limit)
-    return _planned(answer.recovered)
+    return _planned(answer.cost_weights)
 
 
 MYOPIC = 1e-9
@@ -320,6 +336,28 @@ def _show(name: str, found: list[list[Score]]) -> None:
     words = f"{np.median(largest):.1%} ({max(largest):.1%})"
     within = float((errors <= 0.1).mean())
     print(f"{name:<20}{words:>18}{within:>8.0%}{arriving:>10.0%}{seconds:>9.1f}")
+
+
+def _kept(path: Path) -> dict[Key, Score]:
+    if not path.exists():
+        return {}
+    with path.open(newline="") as stream:
+        lines = list(csv.reader(stream))[1:]
+    return {
+        (int(seed), style, name): Score(
+            np.array(errors, dtype=float), float(arriving), float(seconds)
+        )
+        for seed, style, name, arriving, seconds, *errors in lines
+    }
+
+
+def _keep(path: Path, key: Key, score: Score) -> None:
+    new = not path.exists()
+    with path.open("a", newline="") as stream:
+        writer = csv.writer(stream)
+        if new:
+            writer.writerow(["seed", "style", "method", "arriving", "seconds", *NAMES])
+        writer.writerow([*key, score.arriving, score.seconds, *score.errors.tolist()])
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
-"""Three driving styles, learned in two parking lots and driven with in a third one.
+"""Three driving styles, learned in two small parking lots and driven with in a large one.
 
     python examples/parking_styles.py [--trips 64] [--lot 500] [--picture docs/images/parking.svg]
 
 Experts (`jm.gallery.parking`) are optimal for weights that nobody else knows. From their trips in
-the lots 0 and 1 maximum margin planning learns weights, which are planned with in a lot that nobody
-has driven in. Printed are expected totals of the costs there, expert beside apprentice; the picture
-shows trips of both from the same starts.
+two lots of one aisle maximum margin planning learns weights, which are planned with in a lot of
+three that nobody has driven in. Printed are expected totals of the costs there, expert beside
+apprentice; the picture shows trips of both from the same starts.
 """
 
 import argparse
@@ -23,7 +23,7 @@ import numpy as np
 import journeyman as jm
 from journeyman.gallery.parking_lot import METRES, STYLES
 
-HOMES = (0, 1)
+HOMES, SMALL = (0, 1), {"width": 40, "aisles": 1}
 SHOWN, LONGEST = 5, 1000
 SCALE, GAP, TOP = 5.0, 18, 64
 FORWARD, REVERSE = "#0072b2", "#c85200"
@@ -32,7 +32,7 @@ FORWARD, REVERSE = "#0072b2", "#c85200"
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--trips", type=int, default=64, help="recorded in each of the two lots")
-    parser.add_argument("--lot", type=int, default=500, help="seed of the third one")
+    parser.add_argument("--lot", type=int, default=500, help="seed of the large one")
     parser.add_argument("--width", type=int, default=92)
     parser.add_argument("--aisles", type=int, default=3)
     parser.add_argument("--picture", type=Path, help="an SVG file")
@@ -40,7 +40,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     size = {"width": options.width, "aisles": options.aisles}
     panels, rows = [], []
     for style in STYLES:
-        weights = learned([jm.gallery.parking(style, **size, seed=k) for k in HOMES], options.trips)
+        weights = learned(
+            [jm.gallery.parking(style, **SMALL, seed=k) for k in HOMES], options.trips
+        )
         there = jm.gallery.parking(style, **size, seed=options.lot)
         policy = jm.plan(there.world, there.basis.on(there.world) @ weights).policy
         panels.append((style, there, policy))
@@ -61,8 +63,15 @@ def learned(lots: list[jm.gallery.ParkingExample], trips: int) -> np.ndarray:
          jm.record(one.world, one.expert, trajectories=trips, horizon=LONGEST, seed=k))
         for k, one in enumerate(lots)
     ]  # fmt: skip
-    problem = jm.problem.Family(members).problem()
-    solver = jm.solvers.MaximumMarginPlanning(1e-6, nonnegative=True, accuracy=1e-4)
+    family = jm.problem.Family(members)  # its starts are those of the record
+    recorded, world = family.demonstrations, family.world
+    means = jm.ExpertExpectation.from_demonstrations(
+        recorded, family.basis, world, method=jm.demonstrations.MonteCarlo()
+    )
+    problem = jm.Apprenticeship(world, family.basis, means)
+    solver = jm.solvers.MaximumMarginPlanning(
+        1e-6, expert=jm.clone(recorded, world), nonnegative=True, accuracy=1e-5
+    )
     return jm.solve(problem, solver).recovered
 
 

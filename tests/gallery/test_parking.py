@@ -157,6 +157,9 @@ def test_styles_differ_as_their_names_say():
         totals[style] = np.mean(
             [jm.occupancy(one.world, one.expert).expectations(one.basis) for one in lots], axis=0
         )
+        for one in lots:
+            trips = jm.record(one.world, one.expert, trajectories=20, horizon=200, seed=0)
+            assert trips.terminated.all()
     nice, sloppy, backward = (dict(zip(NAMES, totals[one], strict=True)) for one in STYLES)
     assert nice["against the lane"] < min(one["against the lane"] for one in (sloppy, backward))
     assert backward["reverse"] > max(one["reverse"] for one in (nice, sloppy))
@@ -177,10 +180,26 @@ def test_drivers_err_at_a_temperature(lot):
     assert jm.expected_cost(world, erring, cost) > least
 
 
-def test_costs_learned_in_one_lot_drive_in_another(lot):
-    demos = jm.record(lot.world, lot.expert, trajectories=30, horizon=400, seed=0)
-    problem = jm.Apprenticeship(lot.world, lot.basis, demos)
-    solver = jm.solvers.MaximumMarginPlanning(1e-5, nonnegative=True, accuracy=1e-3)
+def test_costs_learned_in_two_lots_drive_in_another():
+    """They lose less under the expert's own cost than drivers of the other styles, by far."""
+    homes = [jm.gallery.parking(**{**SMALL, "starts": 60}, seed=seed) for seed in (1, 2)]
+    members = [
+        (
+            one.world,
+            one.basis,
+            jm.record(one.world, one.expert, trajectories=60, horizon=400, seed=0),
+        )
+        for one in homes
+    ]
+    family = jm.problem.Family(members)
+    trips, world = family.demonstrations, family.world
+    totals = jm.ExpertExpectation.from_demonstrations(
+        trips, family.basis, world, method=jm.demonstrations.MonteCarlo()
+    )
+    problem = jm.Apprenticeship(world, family.basis, totals, jm.Simplex())
+    solver = jm.solvers.MaximumMarginPlanning(
+        1e-6, expert=jm.clone(trips, world), nonnegative=True, accuracy=1e-4
+    )
     weights = jm.solve(problem, solver).recovered
     assert (weights >= 0).all()
     there = jm.gallery.parking(**SMALL, seed=5)
@@ -190,7 +209,7 @@ def test_costs_learned_in_one_lot_drive_in_another(lot):
     own = costs @ STYLES["nice"]
     least = jm.expected_cost(there.world, there.expert, own)
     losses = [jm.expected_cost(there.world, one, own) - least for one in policies]
-    assert losses[0] < 0.1 * min(losses[1:])
+    assert losses[0] < 0.2 * min(losses[1:])
 
 
 @pytest.mark.parametrize(

@@ -61,10 +61,11 @@ NAMES = (
 )  # fmt: skip
 STYLES: dict[str, tuple[float, ...]] = {
     "nice": (1.0, 4.0, 5.0, 2.0, 6.0, 3.0, 5.0),
-    "sloppy": (1.0, 1.5, 0.5, 0.1, 0.2, 0.1, 0.1),
-    "backward": (3.0, 1.0, 1.0, 0.5, 1.0, 1.0, 0.5),
+    "sloppy": (1.0, 1.5, 2.0, 0.1, 0.2, 0.1, 0.1),
+    "backward": (3.0, 1.0, 2.0, 0.5, 1.0, 1.0, 0.5),
 }
-"""Weights of the costs: keeps to lanes and drives forward; cuts across; likes to reverse."""
+"""Weights of the costs: keeps to lanes and drives forward; cuts across; likes to reverse. Standing
+and switching gears for ever costs weight/(1 - discount): more than any trip."""
 ACTIONS = ("straight", "left", "right", "switch")
 DIRECTIONS = (
     (1, 0), (2, 1), (1, 1), (1, 2), (0, 1), (-1, 2), (-1, 1), (-2, 1),
@@ -199,9 +200,10 @@ def _drawn(width: int, aisles: int, rng: np.random.Generator) -> Lot:
         for _ in range(rng.poisson(BOLLARDS)):
             bollard = rng.uniform((left, low), (right, low + AISLE))
             beside = abs(bollard[0] - x) > AISLE or not low <= edge <= low + AISLE
-            walls += [_box(*bollard, BOLLARD, BOLLARD)] if beside else []
-    boxes = (np.array(part, dtype=float).reshape(-1, 4) for part in (cars, walls))
-    return Lot(width, height, *boxes, _lanes(width, height, lower), (*position, heading))
+            walls += [_box(bollard[0], bollard[1], BOLLARD, BOLLARD)] if beside else []
+    boxes = [np.array(part, dtype=float).reshape(-1, 4) for part in (cars, walls)]
+    lanes = _lanes(width, height, lower)
+    return Lot(width, height, boxes[0], boxes[1], lanes, (*position, heading))
 
 
 def _box(x: float, y: float, wide: float, high: float) -> tuple[float, float, float, float]:
@@ -340,7 +342,7 @@ class _Ground:
     def along(self, way: _Way) -> tuple[BoolArray, FloatArray]:
         """Where a way can begin (rows x columns), and what it costs there: (4 x rows x columns),
         obstacles, lane, and against it when driven forward and in reverse."""
-        possible = (self.at(self.clearance, way.discs, -1.0) >= 0.0).all(axis=0)
+        possible = self.at(self.clearance, way.discs, -1.0).min(axis=0) >= 0.0
         clearance = self.at(self.clearance, way.middles, 0.0)
         aside = self.at(self.aside, way.middles, np.inf)
         lane = [self.at(part, way.middles, 0.0) for part in np.moveaxis(self.course, -1, 0)]
@@ -477,5 +479,5 @@ def _coordinates(states: IntArray, shape: tuple[int, ...], lot: Lot) -> FloatArr
     gear, heading, y, x = np.unravel_index(states, shape)
     degrees = np.degrees([np.arctan2(b, a) for a, b in DIRECTIONS]) % 360
     found = np.column_stack([x * METRES, y * METRES, degrees[heading], gear])
-    x, y, heading = lot.goal
-    return np.vstack([found, [x * METRES, y * METRES, degrees[heading], FORWARD]])
+    column, row, turned = lot.goal
+    return np.vstack([found, [column * METRES, row * METRES, degrees[turned], FORWARD]])
