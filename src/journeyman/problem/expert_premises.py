@@ -15,9 +15,10 @@ rests on the number of demonstrations alone. A premise is one more thing that is
 | `Stationary`     | the expert has one law of actions for every state                           |
 
 The first three are about the expert's own cost: they bound the *regret to the optimum* under that
-cost (`problem.rational`). With budgets the optimum is that within the budgets, and single actions are
-judged by cost and prices of the budgets together. The other two say where the expert's expectations can lie. Premises can
-be combined; certificates name them, test what can be tested and say when they cannot be true.
+cost (`problem.rational`). With budgets the optimum is that within the budgets, and single actions
+are judged by cost and prices of the budgets together. The other two say where the expert's
+expectations can lie. Premises can be combined; certificates name them, test what can be tested and
+say when they cannot be true.
 """
 
 from collections.abc import Iterable
