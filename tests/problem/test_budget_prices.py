@@ -138,16 +138,16 @@ def test_no_policy_within_the_budgets_has_a_smaller_bound():
         assert found.value >= answer.regret.lower_bound - 1e-7
 
 
-def corner(at_most, expert_uses, class_=None):
-    """One state where a resource lowers the cost: use it, or do not. The expert uses it in so many
-    of 20 steps."""
+def corner(at_most, expert_uses, class_=None, rest=0.0):
+    """One state where a resource lowers the cost: use it, or no more than `rest` of it. The expert
+    uses it in so many of 20 steps."""
     world = jm.World(np.ones((2, 1)), [1.0], 0.9)
     use = np.array([1.0, 0.0])
     actions = [0] * expert_uses + [1] * (20 - expert_uses)
     demos = jm.Demonstrations.from_arrays([[0] * 21], [actions])
     return jm.Apprenticeship(
         world, jm.CostBasis(np.column_stack([use, 1 - use])), demos, class_,
-        jm.Budget(use, at_most, "resource"), jm.Rational(regret_per_step=0),
+        jm.Budget(use + rest * (1 - use), at_most, "resource"), jm.Rational(regret_per_step=0),
     )  # fmt: skip
 
 
@@ -188,7 +188,7 @@ def test_a_policy_that_breaks_a_budget_can_have_less_regret_than_none():
 def test_what_was_not_recorded_may_be_what_a_price_is_for():
     """The expert uses the resource half of the time, and was seen when it did not. Not to use it
     costs 5 more than that, though every recorded action was optimal."""
-    problem = corner(5.0, 0, jm.Simplex())
+    problem = corner(5.5, 0, jm.Simplex(), rest=0.1)
     given, never = RationalSet.of(problem), np.array([0.0, 10.0])
     weights = np.array([0.0, 1.0])
     least = best_within(
