@@ -432,7 +432,8 @@ class RationalSet:
             sizes = sizes + tau * np.abs(one.values)
         largest = float(max(np.abs(end).max() for end in self.value_range))
         matched = problem.cost_class.largest_gap(-sizes, sizes)
-        flows = (1.0 + spent + 2.0 * mass) * largest + point.of_floor * abs(self.floor)
+        flows = (1.0 + spent + point.of_floor + 2.0 * mass) * largest
+        flows += point.of_floor * abs(self.floor)
         count = world.num_pairs + world.num_states + problem.num_costs + 16
         return float(EPSILON * count * (matched + flows + paid))
 
