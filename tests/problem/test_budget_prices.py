@@ -72,6 +72,29 @@ def test_any_prices_prove_a_bound(seed):
             assert again.value == found.value
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_no_price_of_a_budget_makes_a_bound_larger(seed):
+    """Values at the ends that they have at a price, whatever it is: from the definition."""
+    one, rng = instance(seed, "mistakes"), np.random.default_rng(seed)
+    given, world, problem = RationalSet.of(one.problem), one.problem.world, one.problem
+    (low, high), (least, most) = given.value_range, given.budget_range
+    for scale in (0.01, 0.3, 10.0):
+        proposed = RationalPrices(
+            scale * rng.random(given.pairs.size), 0.0, np.zeros(0),
+            scale * rng.random(world.num_pairs), 0.3,
+        )  # fmt: skip
+        found = given.bound(given.uniform, proposed)
+        point, y = found.prices, -found.prices.of_pairs
+        y[given.pairs] += point.of_steps
+        share = 1 - point.of_floor
+        flow = share * world.initial - world.flow.apply(y)
+        for budget in range(len(problem.constraints)):
+            price = 1e3 * np.eye(len(problem.constraints))[budget]
+            values = np.where(flow > 0, low + price @ least, high + price @ most)
+            paid = share * problem.limits - problem.budget_matrix.T @ y
+            assert paid @ price - flow @ values <= found.unseen + 1e-9 * problem.gap_scale
+
+
 def test_the_bound_is_the_maximum_over_the_set():
     """By a linear program over (w, xi, V) written out densely, with another engine."""
     one = instance(5, "mistakes")
@@ -115,16 +138,16 @@ def test_no_policy_within_the_budgets_has_a_smaller_bound():
         assert found.value >= answer.regret.lower_bound - 1e-7
 
 
-def corner(at_most, expert_uses, class_=None):
-    """One state where a resource lowers the cost: use it, or do not. The expert uses it in so many
-    of 20 steps."""
+def corner(at_most, expert_uses, class_=None, rest=0.0):
+    """One state where a resource lowers the cost: use it, or no more than `rest` of it. The expert
+    uses it in so many of 20 steps."""
     world = jm.World(np.ones((2, 1)), [1.0], 0.9)
     use = np.array([1.0, 0.0])
     actions = [0] * expert_uses + [1] * (20 - expert_uses)
     demos = jm.Demonstrations.from_arrays([[0] * 21], [actions])
     return jm.Apprenticeship(
         world, jm.CostBasis(np.column_stack([use, 1 - use])), demos, class_,
-        jm.Budget(use, at_most, "resource"), jm.Rational(regret_per_step=0),
+        jm.Budget(use + rest * (1 - use), at_most, "resource"), jm.Rational(regret_per_step=0),
     )  # fmt: skip
 
 
@@ -160,6 +183,21 @@ def test_a_policy_that_breaks_a_budget_can_have_less_regret_than_none():
         problem.world, problem.cost_of(weights), problem.budget_matrix, problem.limits
     )[0]
     assert always @ weights - least < -1 < found.value
+
+
+def test_what_was_not_recorded_may_be_what_a_price_is_for():
+    """The expert uses the resource half of the time, and was seen when it did not. Not to use it
+    costs 5 more than that, though every recorded action was optimal."""
+    problem = corner(5.5, 0, jm.Simplex(), rest=0.1)
+    given, never = RationalSet.of(problem), np.array([0.0, 10.0])
+    weights = np.array([0.0, 1.0])
+    least = best_within(
+        problem.world, problem.cost_of(weights), problem.budget_matrix, problem.limits
+    )[0]
+    assert never @ weights - least == pytest.approx(5)
+    forged = RationalPrices(np.array([10.0]), 0.0, np.zeros(0), np.zeros(2))  # as if none had one
+    assert given.bound(never, forged).value >= 5
+    assert given.best_prices(never).value >= 5
 
 
 def test_without_a_policy_strictly_inside_what_bounded_costs_imply_remains():

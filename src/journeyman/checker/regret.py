@@ -245,7 +245,7 @@ class Sums:
         low, high = self.ends
         unseen = float(np.maximum(-flow, 0.0) @ high - np.maximum(flow, 0.0) @ low)
         largest = float(max(np.abs(low).max(), np.abs(high).max()))
-        flows = (1 + spent + 2 * float(np.abs(y).sum())) * largest
+        flows = (1 + spent + prices.of_floor + 2 * float(np.abs(y).sum())) * largest
         flows += prices.of_floor * abs(self.floor)
         count = world.num_pairs + world.num_states + problem.target.size + 16
         matched = problem.costs.largest_gap(-sizes, sizes)

@@ -172,8 +172,9 @@ class Apprenticeship:
             choice); for a simulator `EpisodeTotals`, or for `GymnasiumSimulator` demonstrations
             that hold observations.
         cost_class: which weights are possible; `InfinityBall()` by default.
-        constraints: budgets that the apprentice must keep (the expert may have broken them); in a
-            world of callables their costs are `CostFunctions`.
+        constraints: budgets that the apprentice must keep (the expert may have broken them, unless
+            it is declared to be good for a cost of its own); in a world of callables their costs
+            are `CostFunctions`.
         expert_is: what is declared about the expert, one premise or several
             (`problem.expert_premises`); nothing by default.
     """

@@ -15,8 +15,10 @@ rests on the number of demonstrations alone. A premise is one more thing that is
 | `Stationary`     | the expert has one law of actions for every state                           |
 
 The first three are about the expert's own cost: they bound the *regret to the optimum* under that
-cost (`problem.rational`). The other two say where the expert's expectations can lie. Premises can
-be combined; certificates name them, test what can be tested and say when they cannot be true.
+cost (`problem.rational`). With budgets the optimum is that within the budgets, and single actions
+are judged by cost and prices of the budgets together. The other two say where the expert's
+expectations can lie. Premises can be combined; certificates name them, test what can be tested and
+say when they cannot be true.
 """
 
 from collections.abc import Iterable
@@ -63,7 +65,8 @@ class Rational:
 @dataclass(frozen=True, init=False)
 class NearlyOptimal:
     """The expert as a whole is nearly optimal, for a cost of the class that nobody knows: its
-    expected discounted cost exceeds the least possible one by at most `regret`.
+    expected discounted cost exceeds the least possible one, within the budgets if there are any, by
+    at most `regret`.
 
     It says nothing about single steps, so it is used through the estimated expectations of the
     expert and spends failure probability, as they do.

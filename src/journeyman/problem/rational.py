@@ -301,8 +301,8 @@ class RationalSet:
         """Dlow and Dhigh (budgets x states), proven: E Dlow <= D <= E Dhigh."""
         world, columns = self.problem.world, self.problem.budget_matrix.T
         shape = (columns.shape[0], world.num_states)
-        low = [_below(world, one, plan(world, one).values, 0) for one in columns]
-        high = [-_below(world, -one, plan(world, -one).values, 0) for one in columns]
+        low = [_below(world, one, plan(world, one).values) for one in columns]
+        high = [-_below(world, -one, plan(world, -one).values) for one in columns]
         return read_only(np.reshape(low, shape)), read_only(np.reshape(high, shape))
 
     @cached_property
@@ -432,7 +432,8 @@ class RationalSet:
             sizes = sizes + tau * np.abs(one.values)
         largest = float(max(np.abs(end).max() for end in self.value_range))
         matched = problem.cost_class.largest_gap(-sizes, sizes)
-        flows = (1.0 + spent + 2.0 * mass) * largest + point.of_floor * abs(self.floor)
+        flows = (1.0 + spent + point.of_floor + 2.0 * mass) * largest
+        flows += point.of_floor * abs(self.floor)
         count = world.num_pairs + world.num_states + problem.num_costs + 16
         return float(EPSILON * count * (matched + flows + paid))
 
@@ -588,17 +589,20 @@ def value_range(problem: Apprenticeship) -> tuple[FloatArray, FloatArray]:
     least, largest = -problem.cost_class.row_gaps(-matrix), problem.cost_class.row_gaps(matrix)
     low, high = plan(world, least).values, plan(world, largest).values
     up = float(np.max(world.pairs.smallest(largest - world.flow.adjoint(high)), initial=0.0))
-    up += _value_slack(world, problem.num_costs, low, high, largest)
+    slack = _value_slack(world, problem.num_costs, low, high, largest)
     return (
-        read_only(_below(world, least, low, problem.num_costs)),
-        read_only(high + up * world.effective_horizon),
+        read_only(_below(world, least, low, slack)),
+        read_only(high + (up + slack) * world.effective_horizon),
     )
 
 
-def _below(world: World, cost: FloatArray, values: FloatArray, num_costs: int) -> FloatArray:
-    """Values moved down until E V <= cost, rounding included."""
+def _below(
+    world: World, cost: FloatArray, values: FloatArray, slack: float | None = None
+) -> FloatArray:
+    """Values moved down until E V <= cost, rounding included; `slack` is for costs that are sums of
+    larger ones."""
     down = float(np.max(world.flow.adjoint(values) - cost, initial=0.0))
-    down += _value_slack(world, num_costs, values, cost)
+    down += _value_slack(world, 0, values, cost) if slack is None else slack
     return values - down * world.effective_horizon
 
 
