@@ -176,7 +176,8 @@ class Run(NamedTuple):
 
 def above_least(instance: Instance, answer: jm.Answer) -> float:
     """In percent of 2N/(1 - discount)."""
-    problem, policy = instance.problem, answer.policy
+    problem = instance.problem
+    policy: Any = answer.policy
     if not isinstance(policy, jm.Policy):
         law = policy.probabilities(np.arange(problem.world.num_states))
         policy = jm.Policy(law.ravel(), problem.world.pairs.offsets)
