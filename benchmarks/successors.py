@@ -353,7 +353,8 @@ def recovered_cells() -> None:
                 / (chance - best)
                 for one in (answer.policy, own)
             ]
-            far = [np.linalg.norm(one - truth) for one in (answer.recovered, exact)]
+            recovered: Any = answer.recovered
+            far = [np.linalg.norm(one - truth) for one in (recovered, exact)]
             print(
                 f"strength {strength:4}: {far[0]:.2f} away, exact {far[1]:.2f}; under the expert's "
                 f"cost the policy loses {lost[0]:.1f} %, a plan for the recovered cost "
