@@ -10,8 +10,8 @@ Discount 0.99, of the windy grid 0.7. Every pair is a cost of its own, the class
 the expert is optimal for the hidden reward and leaves records of 100 steps. Printed is how well the
 policies of methods do under the hidden reward, from 0 for uniformly random actions to 1 for the
 expert; medians of the seeds, the worst one in brackets. Steps and seeds of the draws are those of
-the record. *asked* are proximal points in the same world, asked by callables, ten steps of 5,000
-pairs; *offline* sees nothing but the records.
+the record. *asked* are proximal points in the same world, asked by callables, ten large steps of
+5,000 pairs; *offline* sees nothing but the records.
 
 The worlds are those of the authors' code, as far as it says; the paper's figures have several
 thousand environment steps on their axes, and neither they nor the peers in them are repeated here.

@@ -176,7 +176,8 @@ class Run(NamedTuple):
 
 def above_least(instance: Instance, answer: jm.Answer) -> float:
     """In percent of 2N/(1 - discount)."""
-    problem, policy = instance.problem, answer.policy
+    problem = instance.problem
+    policy: Any = answer.policy
     if not isinstance(policy, jm.Policy):
         law = policy.probabilities(np.arange(problem.world.num_states))
         policy = jm.Policy(law.ravel(), problem.world.pairs.offsets)
@@ -352,7 +353,8 @@ def recovered_cells() -> None:
                 / (chance - best)
                 for one in (answer.policy, own)
             ]
-            far = [np.linalg.norm(one - truth) for one in (answer.recovered, exact)]
+            recovered: Any = answer.recovered
+            far = [np.linalg.norm(one - truth) for one in (recovered, exact)]
             print(
                 f"strength {strength:4}: {far[0]:.2f} away, exact {far[1]:.2f}; under the expert's "
                 f"cost the policy loses {lost[0]:.1f} %, a plan for the recovered cost "
