@@ -135,7 +135,8 @@ def _row(
 def _gap(problem: jm.Apprenticeship, policy: jm.policy.StatePolicy) -> tuple[float, float]:
     """The gap of the policy to the target: exact where the world can be listed, otherwise from the
     mean totals of `WALKS` walks, with the sum of the standard errors of the costs."""
-    world, costs = problem.world, problem.cost_functions
+    world: Any = problem.world
+    costs = problem.cost_functions
     if isinstance(world, jm.World):
         states = np.arange(world.num_states)
         measure = jm.occupancy(world, jm.Policy(policy.probabilities(states))).measure

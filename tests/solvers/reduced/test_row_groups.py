@@ -1,6 +1,5 @@
 """Rows in groups: sums of rows bound the loss from below, and rounds end at the least loss."""
 
-
 import numpy as np
 import pytest
 
