@@ -23,7 +23,8 @@ but its `KernelForm`.
 
 for an even pi_0: the telescoping sum of proximal points, and KL(mu* | mu_0) <= h KL(pi* | pi_0). S
 is the sum of the sizes s_k of the steps, by which eta and alpha are multiplied; a size is doubled
-while L-BFGS finds the maximum in its iterations and the gap falls, and halved when not.
+while L-BFGS finds the maximum in its iterations and the gap falls, and halved, to 1 at least, when
+not.
 Whatever point (w, theta) a step ends in, with D_k its dual value and q_{k+1} the shares
 p_k exp(-eta (..)) at it, in place of the occupancy p_{k+1} of the policy,
 
@@ -417,7 +418,7 @@ class _Steps(ABC):
     least_gap: float
     growth: ClassVar[float]
     """Of sizes from step to step, when L-BFGS has found the maximum and the gap falls; else its
-    inverse."""
+    inverse, but never below 1: an inexact step of that size still counts."""
 
     def __init__(
         self, solver: ProximalPointImitation, problem: Apprenticeship, watch: Watch
@@ -443,7 +444,8 @@ class _Steps(ABC):
         self.evaluations += found.evaluations
         policy, gap = self.move(bellman, found)
         self.total += self.size
-        self.size *= self.growth if found.finished and gap <= self.least_gap else 1 / self.growth
+        rises = found.finished and gap <= self.least_gap
+        self.size = max(1.0, self.size * self.growth if rises else self.size / self.growth)
         self.point, self.weights = found.point, self.problem.cost_class.admit(found.weights)
         if gap <= self.least_gap:
             self.best, self.least_gap = policy, gap
