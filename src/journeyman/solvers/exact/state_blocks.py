@@ -142,10 +142,14 @@ def _rows(maker: RowMaker, first: int, last: int) -> tuple[SparseMatrix, Any]:
         found = np.hstack([one.at(states, actions) for one in maker.costs])
         thin = 3 * np.count_nonzero(found) < 2 * found.size
         costs.append(sparse.csr_array(found) if thin else found)
+    rows = sparse.vstack(laws, format="csr")
+    if rows.nnz < 2**31:  # stacking makes wide indices of narrow ones
+        indices, ends = rows.indices.astype(kind, copy=False), rows.indptr.astype(kind)
+        rows = sparse.csr_array((rows.data, indices, ends), shape=rows.shape)
     if all(sparse.issparse(part) for part in costs):
-        return sparse.vstack(laws, format="csr"), sparse.vstack(costs, format="csr")
+        return rows, sparse.vstack(costs, format="csr")
     full = [dense(part) for part in costs]
-    return sparse.vstack(laws, format="csr"), np.ascontiguousarray(np.vstack(full).T)
+    return rows, np.ascontiguousarray(np.vstack(full).T)
 
 
 # What workers do in a round; each takes a block and what all blocks are given.
