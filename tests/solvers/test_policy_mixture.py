@@ -233,6 +233,41 @@ def test_rounds_end_when_nothing_is_left_to_gain():
     assert answer.value <= 1e-7 * exact.gap_scale
 
 
+@every_class
+@pytest.mark.parametrize("noise", [0.0, 0.5, 1.0])
+def test_few_records_keep_a_mixture_near_what_was_given(name, noise):
+    problem, members, _ = setting(name)
+    world, _, basis = small_world(0)
+    records = jm.demonstrations.record_totals(
+        problem.simulator, members[0], trajectories=8, horizon=40, seed=0
+    )
+    totals = records.totals
+    few = jm.Apprenticeship(problem.simulator, None, records, CLASSES[name])
+    respond = lambda weights, number: jm.plan(world, basis.matrix @ weights).policy  # noqa: E731
+    given_ones = [members[1], members[2]]
+    grown = jm.solve(few, mixture(given_ones, best_response=respond, rounds=6, noise=noise))
+    least = jm.solve(few, mixture(given_ones, best_response=respond, rounds=6, noise=0))
+    kept, of_least = (float(one.mixture.weights[:2].sum()) for one in (grown, least))
+    rng = np.random.default_rng(1)
+    drawn = rng.integers(8, size=(2000, 8))
+    errors = totals[drawn].mean(axis=1) - totals.mean(axis=0)
+    error = float(np.mean([CLASSES[name].gap(one) for one in errors]))
+    first = grown.candidates.trace[0, 2]
+    if noise and CLASSES[name].contains_zero and first <= 0.9 * noise * error:
+        assert grown.value == first  # nothing is asked for
+        assert kept == pytest.approx(1)
+        assert len(grown.candidates.trace) == 1
+    elif noise and CLASSES[name].contains_zero:
+        assert grown.status is jm.Status.CONVERGED
+        assert kept > of_least + 0.01
+        assert grown.value == pytest.approx(noise * error, rel=0.1)
+        assert grown.lower_bound <= grown.value
+    else:
+        assert grown.status is jm.Status.OPTIMAL
+        assert kept == of_least
+    assert jm.certify(few, grown).valid
+
+
 def test_a_time_limit_leaves_what_was_done():
     problem, members, _ = setting()
     answer = jm.solve(problem, mixture(members), time_limit=1e-9)

@@ -18,6 +18,13 @@ falls towards the least gap of all policies; with learned ones as far as the pla
 The search ends after `rounds`, with the time, when the value is zero for a class that allows no
 less, or when `patience` rounds in a row have each lowered it by less than a part `improvement`.
 
+*Few demonstrations*: e^ is wrong by about s = mean of gap_W(e* - e^), e* the mean of as many
+episodes drawn from the recorded ones with replacement, and a value far below s follows their luck.
+A mixture that grew therefore keeps as much of the given candidates (a clone, say, which knows the
+actions and not just the totals) as leaves it within `noise` times s, and a search that is there
+ends. CONVERGED is such a mixture; with `noise=0`, and for classes in which it can be better than
+its expert (`Simplex`), the value is the least one, and OPTIMAL.
+
 *Guarantee*: the value is that of these rollouts and demonstrations, and no mixture of the
 candidates has a smaller one than `lower_bound`. `jm.certify(problem, answer)` bounds the true gap,
 from fresh rollouts: candidates of round r are made in view of the rounds before, and have 1/(r (r +
@@ -33,6 +40,7 @@ programs", 1960; with a learner as its oracle: McMahan, Gordon, Blum, "Planning 
 cost functions controlled by an adversary", 2003.
 """
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -66,6 +74,8 @@ Planner: TypeAlias = Callable[[FloatArray, Any, int, int], AnyPolicy]
 policy that is good for that cost."""
 PLANNING = 0x706C616E
 """Which of a seed's streams the seeds of planners come from."""
+RESAMPLING, RESAMPLES = 0x626F6F74, 200
+"""Which of a seed's streams episodes are drawn again from, and how often."""
 TOLERANCE = 1e-7
 """Relative to 2N/(1 - discount): how far value and lower bound of an optimum may be apart."""
 
@@ -87,6 +97,8 @@ class PolicyMixture:
         budget: steps of the simulator that the planner may take in every round.
         improvement: the part of the value by which a round has to lower it.
         patience: rounds in a row that may fail to; the next seed may do better.
+        noise: times the sampling error of recorded episodes within which a mixture that grew keeps
+            to the given candidates.
         executor: rolls out; the answer does not depend on it.
     """
 
@@ -104,6 +116,7 @@ class PolicyMixture:
     budget: int = 50_000
     improvement: float = 0.01
     patience: int = 3
+    noise: float = 1.0
 
     def __post_init__(self) -> None:
         for name, least in (("rollouts", 2), ("horizon", 1), ("seed", 0), ("rounds", 1)):
@@ -111,6 +124,7 @@ class PolicyMixture:
         for name in ("budget", "patience"):
             require_count(name, getattr(self, name))
         require_not_negative("improvement", self.improvement, at_most=1)
+        require_not_negative("noise", self.noise)
         assign(self, candidates=tuple(require_policy(one) for one in self.candidates))
         if not self.candidates:
             raise InvalidSolver("there is no candidate", "Give at least one policy")
@@ -143,6 +157,24 @@ class PolicyMixture:
         return search.answer(watch if stopped else None)
 
 
+HALVINGS = 30
+"""Of the share of the given candidates, until it is known."""
+HELD, WORTHWHILE = 1e-9, 1e-6
+"""By how much, in units of the program, the second stage may give way, and must gain."""
+
+
+@dataclass(frozen=True, eq=False)
+class MixtureWeights:
+    """Weights, their value, and the cost weights that prove how good they are."""
+
+    weights: FloatArray
+    value: float
+    lower_bound: float
+    cost_weights: FloatArray
+    """The adversary's: no mixture costs less than `lower_bound` under these."""
+    engine: str
+
+
 class _Search:
     """The candidates so far, what their rollouts cost, and the best weights for them."""
 
@@ -160,6 +192,24 @@ class _Search:
         method = problem.expectation.method
         if isinstance(method, MonteCarlo) and not method.completed:
             self.target = self.target + problem.expectation.truncation_mass * problem.basis.centre
+        self.noise = self._sampling_error() if settings.grows and settings.noise else -math.inf
+
+    def _sampling_error(self) -> float:
+        """`noise` times the mean gap between the recorded episodes and as many drawn from them
+        again; without records, and for a class in which an apprentice can be better than its
+        expert, nothing is within it."""
+        records = self.problem.records
+        if records is None or not self.problem.cost_class.contains_zero:
+            return -math.inf
+        rng = np.random.default_rng(
+            np.random.SeedSequence(self.settings.seed, spawn_key=(RESAMPLING,))
+        )
+        count = len(records.totals)
+        drawn = rng.multinomial(count, np.full(count, 1 / count), size=RESAMPLES) / count
+        moved = drawn @ records.totals - records.totals.mean(axis=0)
+        return self.settings.noise * float(
+            np.mean([self.problem.cost_class.gap(one) for one in moved])
+        )
 
     @property
     def wants_more(self) -> bool:
@@ -167,7 +217,8 @@ class _Search:
         assert self.found is not None
         perfect = self.problem.cost_class.contains_zero and self.found.value <= self.tolerance
         impatient = self.failures >= self.settings.patience
-        return len(self.sizes) < self.settings.rounds and not (perfect or impatient)
+        known = self.found.value <= self.noise  # as well as the records know the expert
+        return len(self.sizes) < self.settings.rounds and not (perfect or impatient or known)
 
     @property
     def tolerance(self) -> float:
@@ -246,13 +297,17 @@ class _Search:
     def answer(self, stopped: Watch | None) -> Answer:
         found, problem = self.found, self.problem
         assert found is not None
+        kept = self._kept(found)
+        value = problem.cost_class.gap(kept @ self.expectations - self.target)
         status = Status.OPTIMAL
         if found.value - found.lower_bound > self.tolerance:
             status = Status.INACCURATE
+        elif value - found.lower_bound > self.tolerance:
+            status = Status.CONVERGED
         if stopped is not None:
             status = stopped.stop_status
         axes = problem.simulator.observation_axes
-        policy = MixturePolicy(self.candidates, found.weights, axes)
+        policy = MixturePolicy(self.candidates, kept, axes)
         weights = read_only(found.cost_weights.copy())
         seen = CandidateRollouts(
             read_only(self.expectations),
@@ -261,26 +316,29 @@ class _Search:
         )  # fmt: skip
         return Answer(
             problem, status, found.engine,
-            SampledSolution(policy, found.value, found.lower_bound, weights),
+            SampledSolution(policy, value, found.lower_bound, weights),
             Details(mixture=policy, candidates=seen), build_seconds=self.rollout_seconds,
             solve_seconds=self.solve_seconds,
         )  # fmt: skip
 
-
-HELD, WORTHWHILE = 1e-9, 1e-6
-"""By how much, in units of the program, the second stage may give way, and must gain."""
-
-
-@dataclass(frozen=True, eq=False)
-class MixtureWeights:
-    """Weights, their value, and the cost weights that prove how good they are."""
-
-    weights: FloatArray
-    value: float
-    lower_bound: float
-    cost_weights: FloatArray
-    """The adversary's: no mixture costs less than `lower_bound` under these."""
-    engine: str
+    def _kept(self, found: MixtureWeights) -> FloatArray:
+        """As much of the best weights of the given candidates as leaves the value, which is convex
+        between both, within the noise."""
+        given = self.sizes[0]
+        if len(self.candidates) <= given or found.value >= self.noise:
+            return found.weights
+        expectations, gap = self.expectations, self.problem.cost_class.gap
+        own = best_weights(expectations[:given], self.target, self.problem.cost_class).weights
+        own = np.append(own, np.zeros(len(self.candidates) - given))
+        share, too_much = 0.0, 1.0 + 2.0**-HALVINGS
+        for _ in range(HALVINGS + 1):
+            middle = (share + too_much) / 2
+            mixed = middle * own + (1 - middle) * found.weights
+            if middle <= 1 and gap(mixed @ expectations - self.target) <= self.noise:
+                share = middle
+            else:
+                too_much = middle
+        return _in_simplex(share * own + (1 - share) * found.weights)
 
 
 def best_weights(
