@@ -147,8 +147,8 @@ WARNING = (
 )
 PUBLISHED = {"clinicians": "0.78", "uniform actions": "0.78", "optimum": "0.88"}
 """Choudhary, Gupta, Thomas, "ICU-Sepsis: a benchmark MDP built from real medical data", 2024."""
-NEGLIGIBLE = 1e-6
-"""Terms of a certificate below this are not listed."""
+NEGLIGIBLE = 5e-5
+"""Terms of a certificate below this, half of the last digit shown, are not listed."""
 LIMITS_OF_IT = (
     "Nothing about patients. The laws of the model are estimates whose counts were not published, "
     "and the certificate takes them as exact; a policy that was optimised in them tends "
