@@ -3,7 +3,7 @@
 A kernel takes arrays and numbers only, is compiled on its first call and cached on disk.
 Modules that hold kernels import this one at their top; nobody imports *those* modules before a
 kernel is needed, so that `import journeyman` does not pay for the compiler. While one is compiled,
-whoever watches the computation is told.
+the progress line says so, and observers get the stage.
 
 Arithmetic in a kernel follows IEEE 754 as NumPy's does: a division by zero is an infinity or not a
 number and never an exception, so whoever calls a kernel judges what comes back (a residual, or
@@ -53,19 +53,19 @@ def _compile(function: Function, **options: Any) -> Function:
         return cast(Function, numba.njit(**options)(function))
 
 
-class _Word(event.Listener):  # type: ignore[misc]
+class _Announcement(event.Listener):  # type: ignore[misc]
     """Says that a kernel of this package is being compiled, and not read from the disk."""
 
     def on_start(self, started: event.Event) -> None:
         function = started.data["dispatcher"].py_func
-        if function.__module__.startswith(f"{__package__}."):
-            say(f"compiling {function.__name__}, which later runs need not do")
+        if (function.__module__ or "").startswith(f"{__package__}."):
+            say(f"compiling {function.__name__} (kept on disk for later runs where possible)")
 
     def on_end(self, ended: event.Event) -> None:
-        """What comes next speaks for itself."""
+        """Nothing to say: the next stage replaces the line."""
 
 
-event.register("numba:compile", _Word())
+event.register("numba:compile", _Announcement())
 
 
 @intrinsic  # type: ignore[untyped-decorator]

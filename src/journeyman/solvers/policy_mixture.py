@@ -97,8 +97,8 @@ class PolicyMixture:
         budget: steps of the simulator that the planner may take in every round.
         improvement: the part of the value by which a round has to lower it.
         patience: rounds in a row that may fail to; the next seed may do better.
-        noise: times the sampling error of recorded episodes within which a mixture that grew keeps
-            to the given candidates.
+        noise: times the sampling error of the expert's `EpisodeTotals` within which a mixture that
+            grew keeps to the given candidates; an expert of another form has none.
         executor: rolls out; the answer does not depend on it.
     """
 
@@ -204,12 +204,15 @@ class _Search:
         rng = np.random.default_rng(
             np.random.SeedSequence(self.settings.seed, spawn_key=(RESAMPLING,))
         )
-        count = len(records.totals)
-        drawn = rng.multinomial(count, np.full(count, 1 / count), size=RESAMPLES) / count
-        moved = drawn @ records.totals - records.totals.mean(axis=0)
-        return self.settings.noise * float(
-            np.mean([self.problem.cost_class.gap(one) for one in moved])
-        )
+        totals = records.totals + np.outer(records.unrecorded, self.problem.basis.centre)
+        mean, even = totals.mean(axis=0), np.full(len(totals), 1 / len(totals))
+        gaps = [
+            self.problem.cost_class.gap(
+                rng.multinomial(len(totals), even) @ totals / len(totals) - mean
+            )
+            for _ in range(RESAMPLES)
+        ]
+        return self.settings.noise * float(np.mean(gaps))
 
     @property
     def wants_more(self) -> bool:

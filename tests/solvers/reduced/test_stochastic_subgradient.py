@@ -269,6 +269,20 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path, grid_problem, grid_fea
         jm.solve(grid_problem, solver, seed=1)
 
 
+@pytest.mark.parametrize("power", [0.5, 4.0])
+def test_how_a_run_is_cut_changes_no_bit(tmp_path, grid_problem, grid_features, power):
+    """Also where weights of the average are rounded, in the loop by NumPy and the compiled one."""
+    solver = StochasticSubgradient(
+        grid_features, steps=3000, accuracy=0.0, average_power=power, checkpoint_every=10_000
+    )
+    resumable = replace(solver, checkpoint=tmp_path / "state.npz")
+    jm.solve(grid_problem, replace(resumable, steps=701))
+    whole, resumed = jm.solve(grid_problem, solver), jm.solve(grid_problem, resumable)
+    assert same(resumed, whole)
+    for name in ("flow_signs", "negative_pairs"):
+        assert np.array_equal(*(getattr(one.reduced.witness, name) for one in (whole, resumed)))
+
+
 def test_interrupted_it_keeps_its_state(tmp_path, grid_problem, grid_features):
     solver = StochasticSubgradient(grid_features, steps=20_000, accuracy=0.0)
     resumable = replace(solver, checkpoint=tmp_path / "state.npz")

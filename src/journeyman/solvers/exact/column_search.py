@@ -237,6 +237,7 @@ class ColumnSearch(BoundedSearch):
         """Begin with the policies and the mixture of another search over the same costs."""
         self.chains, self.pool, self.mixture = other.chains, other.pool, other.mixture
         self._values, self._table, self._visits = other._values, other._table, other._visits
+        self._visit_seconds = other._visit_seconds
         self._difference = other._difference + other.task.target - self.task.target
         self.upper = self.duals.support(self._difference)
         if self.pool is not None and self.gap > self.tolerance:

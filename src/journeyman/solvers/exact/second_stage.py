@@ -100,8 +100,9 @@ def second_stage_by_columns(
     room = max(near(first, tolerance) - first.gap, 0.0) / 2
     level = first.upper + room
     second = type(first)(
-        task.of_surplus(level, first.duals), SAFETY * tolerance * count, first.watch
-    )
+        task.of_surplus(level, first.duals), SAFETY * tolerance * count, first.watch,
+        first.memory_limit,
+    )  # fmt: skip
     second.best = _cheapest_pair(second)
     second.take_over(first)
     status = _generate(second, room, most)
@@ -142,7 +143,9 @@ def second_stage_by_tilts(
     status = Status.OPTIMAL if is_good(safe) else Status.INACCURATE
     bound = constant_surplus(problem)
     for share in SHARES if bound is None else ():
-        second = type(first)(task.tilted(share, first.duals), share * tolerance / 2, first.watch)
+        second = type(first)(
+            task.tilted(share, first.duals), share * tolerance / 2, first.watch, first.memory_limit
+        )
         second.take_over(first)
         with second.watch.aside("gap and mean cost"):
             status = keep_budgets(second, most, generate(second, most))

@@ -503,7 +503,9 @@ class Model:
 
         size = self.table.shape[1]
         curvature = np.zeros((size, size))
-        undecided = 1 - np.maximum.reduceat(law, self.first) > SETTLED if law.size else self.first
+        undecided = np.zeros(0, dtype=bool)
+        if law.size:
+            undecided = 1 - np.maximum.reduceat(law, self.first) > SETTLED
         rows = np.flatnonzero(undecided[self.group])
         heads = np.flatnonzero(np.diff(self.group[rows], prepend=-1))
         weights = np.sqrt(self.mass[rows] * law[rows] / temperature)

@@ -129,8 +129,8 @@ class _Drawn:
     def book(self) -> None:
         """Count it in the table."""
         for counted, position in ((self.seen, SEEN), (self.active, ACTIVE)):
-            sums = np.bincount(self.place, counted.ravel(), self.heads.size)
-            self.table.numbers[self.heads + position] += sums
+            places = self.heads[self.place] + position
+            np.add.at(self.table.numbers, places, counted.ravel())  # one by one, as compiled loops
 
 
 def _dense(table: Rows, at: IntArray, size: int) -> FloatArray:
