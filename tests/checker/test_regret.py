@@ -326,3 +326,90 @@ def test_what_lies_behind_an_end_is_known_and_no_other_price_is_negative(tmp_pat
         save_arrays(tmp_path / "run" / "regret.npz", "regret", 1, {**arrays, "pairs": prices})
         rehash(tmp_path / "run")
         assert "a price is negative" in str(jm.audit(tmp_path / "run"))
+
+
+# Numbers so large that sums of them are none, and costs that show nothing
+
+
+def budgeted(rows, costs, budget, actions, offsets, cost_class=None, discount=0.9):
+    """One recorded episode in a world with given rows, within a budget."""
+    world = jm.World(rows, np.eye(len(rows[0]))[0], discount, choice_offsets=offsets)
+    states = np.zeros(len(actions) + 1, dtype=int)
+    if len(rows[0]) == 2 and rows[0][1]:
+        states[1::2] = 1
+    demos = jm.Demonstrations.from_arrays([states], [actions])
+    spent = jm.Budget(budget[0], budget[1], "resource")
+    return jm.Apprenticeship(
+        world, jm.CostBasis(np.array(costs, dtype=float)), demos, cost_class, spent,
+        jm.Rational(regret_per_step=0),
+    )  # fmt: skip
+
+
+def stored(place, **changed_ones):
+    _, arrays = load_arrays(place / "regret.npz", "regret", 1)
+    arrays = {**arrays, **{name: np.array(one, float) for name, one in changed_ones.items()}}
+    save_arrays(place / "regret.npz", "regret", 1, arrays)
+    rehash(place)
+
+
+def test_prices_of_budgets_are_no_number_when_what_bounds_them_overflows(tmp_path):
+    problem = budgeted(
+        [[1, 0]] * 3, [[1, 0], [0, 1], [0, 0]], ([1, 0.1, 0], 5.5), [1] * 20, [0, 2, 3],
+        jm.Simplex(),
+    )  # fmt: skip
+    learned(problem).save(tmp_path / "run")
+    jm.audit(tmp_path / "run").require()
+    stored(
+        tmp_path / "run", floor=0.0, steps=[10.0], pairs=np.zeros(3),
+        budget_low=[[-1.7e308, 1.7e308]], budget_high=[[1.7e308, -1.7e308]],
+    )  # fmt: skip
+    with np.errstate(over="ignore", invalid="ignore"):  # elsewhere warnings are no errors
+        assert "prices of the budgets could make" in str(jm.audit(tmp_path / "run"))
+
+
+def test_an_example_that_overflows_shows_nothing(tmp_path):
+    problem = budgeted(
+        [[0, 1], [0, 1], [1, 0], [1, 0]], [[0], [1], [0], [0]], ([3, 0, 0, -3], 2.0),
+        [0, 0, 1, 0] * 5, [0, 2, 4], discount=0.5,
+    )  # fmt: skip
+    found = learned(problem)
+    assert not found.certificate.regret.valid
+    found.save(tmp_path / "run")
+    jm.audit(tmp_path / "run").require()
+    largest = 1.5 * 2.0**1023
+    stored(tmp_path / "run", weights=[1], values=[largest, -1.7e308], prices=[largest / 2])
+    with np.errstate(over="ignore", invalid="ignore"):
+        jm.audit(tmp_path / "run").require()  # refuted, as before
+
+
+@pytest.mark.parametrize("weight", [4e-4, 6.7e-4, 1e-3])
+def test_a_cost_that_misses_as_much_as_it_distinguishes_shows_nothing(tmp_path, weight):
+    """The regret of the random policy is that of a price, and rows are missed by the cost."""
+    problem = budgeted([[1]] * 3, [[0], [1], [0]], ([0, 0, 1], 5.0), [0, 1] * 10, [0, 3])
+    found = learned(problem)
+    assert found.certificate.regret.premises[0].status is jm.certificate.PremiseStatus.DECLARED
+    found.save(tmp_path / "run")
+    stored(tmp_path / "run", weights=[weight], values=[0], prices=[2])
+    jm.audit(tmp_path / "run").require()  # declared, as before
+
+
+@pytest.mark.parametrize("costs", [1, 2])
+def test_a_cost_where_nobody_gets_shows_nothing(tmp_path, costs):
+    rows = [[1, 0]] * 3 + [[0, 1]] * 2
+    table = np.array([[0, 0], [1, 0], [0, 0], [0, 0], [0, 1]])[:, :costs]
+    problem = budgeted(rows, table, ([0, 0, 1, 0, 0], 5.0), [0, 1] * 10, [0, 3, 5])
+    found = learned(problem)
+    assert found.certificate.regret.premises[0].status is jm.certificate.PremiseStatus.DECLARED
+    found.save(tmp_path / "run")
+    jm.audit(tmp_path / "run").require()
+
+
+@pytest.mark.parametrize("used", [3, 10])
+def test_a_random_policy_that_breaks_a_budget_refutes_nothing(tmp_path, used):
+    actions = [0] * used + [1] * (20 - used)
+    problem = budgeted([[1]] * 2, [[1, 0], [0, 1]], ([1, 0], 0.0), actions, [0, 2])
+    found = learned(problem)
+    assert found.certificate.regret.valid
+    found.save(tmp_path / "run")
+    jm.audit(tmp_path / "run").require()
+    jm.problem.cost_ranges(found.problem)

@@ -44,6 +44,7 @@ from journeyman.problem.expert_premises import (
     SoftRational,
 )
 from journeyman.problem.rational import (
+    VISITED,
     Average,
     Member,
     RationalPrices,
@@ -58,8 +59,6 @@ SAME_BUDGETS = "the expert kept to these budgets in this world and to nothing el
 FIXED_LENGTH = "the number of recorded steps was bounded before recording"
 NAMED = 6
 """Steps in contradiction that are named in words."""
-VISITED = 1e-12
-"""Discounted visits that are not just rounding."""
 LITTLE = 0.05
 """Of what is possible: so little regret of the uniform policy is worth a word."""
 
@@ -165,6 +164,7 @@ def regret_of(
     example = given.example
     least = next_to_nothing(problem)
     is_refuted = uniform.computed <= least < possible and example is None
+    is_refuted = is_refuted and bool((given.spare > 0).all())
     if is_refuted and refuted(premises):
         is_refuted = least < largest_difference(problem)
     if is_refuted:

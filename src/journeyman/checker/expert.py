@@ -240,7 +240,7 @@ def check_target(
 def _moved(world: StoredWorld, problem: Problem, k: int, value: float) -> tuple[float, float]:
     """Where a target comes to lie in what policies attain of a cost; in large worlds, where no
     plans are made, in what its extremes allow."""
-    if steps_ahead(world, problem.target.size) is None:
+    if int(world.rows.nnz) * problem.target.size <= EXACT_WORK:
         return attainable(world, dense(problem.matrix[:, [k]]).ravel(), value)
     least, most = (float(end[k]) * world.horizon for end in problem.costs.ends)
     moved = min(max(value, least), most)

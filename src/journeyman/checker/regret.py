@@ -201,7 +201,7 @@ class Sums:
             size = whole * abs(budget.limit) + mass * float(np.abs(budget.cost).max())
             size += (whole + 2 * mass) * largest
             hidden = EPSILON * count * size if mass or share else 0.0
-            if factor + hidden > 0:
+            if not factor + hidden <= 0:
                 return False
         return True
 
@@ -357,18 +357,27 @@ def _shows(run: Any, sums: Sums, arrays: Any, trivial: float, random: Evaluated)
     for one in given.averages:
         missed.append(float(one.values @ weights) - least - given.regret - one.error)
     regret = float(random.expectations @ weights) - least
-    if regret <= SHOWN * trivial or max(missed) * world.horizon > MISSED * regret:
+    if not all(one < math.inf for one in [regret, *missed]):  # nor nan
         return False
-    return not problem.budgets or _difference(random, cost) >= 0.9 * MISSED * regret
+    scale = min(regret, _difference(random, cost)) if problem.budgets else regret
+    if regret <= SHOWN * trivial or max(missed) * world.horizon > MISSED * scale:
+        return False
+    return not problem.budgets or scale >= 0.9 * MISSED * regret
 
 
 def _difference(random: Evaluated, cost: Floats) -> float:
     """What policies differ by at most under one cost: 2 h times the largest advantage over the
-    random policy."""
+    random policy, in states that can be reached."""
     world = random.world
     values = Chain(world, random.policy).values(cost[:, np.newaxis])[:, 0]
     aside = cost + world.discount * (world.rows @ values) - values[world.state_of]
-    return float(2 * world.horizon * np.abs(aside).max())
+    visited = random.visits > VISITED
+    return float(2 * world.horizon * np.abs(aside[visited]).max(initial=0.0))
+
+
+def _is_inside(run: Any, policy: Evaluated) -> bool:
+    """Whether a policy is strictly inside all budgets."""
+    return all(float(one.cost @ policy.visits) < one.limit for one in run.problem.budgets)
 
 
 def _check_uniform(
@@ -394,8 +403,7 @@ def _check_uniform(
         computed <= NOTHING * max(1.0, world.horizon / LONG) * trivial,
         "the steps in contradiction do not refute a premise",
     )
-    inside = all(float(one.cost @ policy.visits) < one.limit for one in run.problem.budgets)
-    findings.check(inside, "a policy that breaks a budget cannot refute a premise")
+    findings.check(_is_inside(run, policy), "a policy that breaks a budget cannot refute a premise")
     if records is None:
         raise Refused("steps are in contradiction, and none are recorded")
     offsets = np.concatenate([[0], np.cumsum(records.lengths)])
@@ -425,7 +433,7 @@ def _check_premises(
     rows = facts["regret"]["uniform_terms"]
     hidden = sum(number(one["value"]) for one in rows if one["name"] == "rounding")
     least = NOTHING * max(1.0, run.world.horizon / LONG) * trivial
-    failed = uniform - hidden <= least < possible and not shown
+    failed = uniform - hidden <= least < possible and not shown and _is_inside(run, random)
     if failed and not facts["valid"]:  # then the largest possible gap is that of bounded costs
         failed = least < _largest_difference(run, random)
     with_budgets = bool(run.problem.budgets)

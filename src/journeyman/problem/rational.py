@@ -137,6 +137,8 @@ SHOWN = 1e-9
 MISSED = 1e-3
 """Of the uniform policy's regret: what a cost that is shown for a premise may miss, and with
 budgets, by how much policies differ under it at least."""
+VISITED = 1e-12
+"""Discounted visits that are not just rounding."""
 MOVES = 8
 """Of prices, until they bear the budgets' rounding too."""
 KEPT = 0.5
@@ -518,16 +520,21 @@ class RationalSet:
         is possible: it meets the rows of K up to a violation that is next to nothing of the regret
         also when it adds up over the horizon."""
         horizon, shown = self.problem.effective_horizon, SHOWN * plain_bound(self.problem, None)
-        if regret <= shown or member.violation > MISSED * regret / horizon:
+        if regret <= shown:
             return False
-        return not self.problem.constraints or self._difference(member) >= MISSED * regret
+        least = regret
+        if self.problem.constraints:
+            least = min(regret, self._difference(member))
+        return least >= MISSED * regret and member.violation <= MISSED * least / horizon
 
     def _difference(self, member: Member) -> float:
         """What policies differ by at most under the cost of a member, from its advantages over the
-        random policy: with budgets a price alone may be what agrees with the records."""
+        random policy in states that can be reached: with budgets a price alone may be what agrees
+        with the records."""
         cost = self.problem.cost_of(member.weights)[:, np.newaxis]
         found = advantages(self.problem.world, self.random_policy, cost)
-        return 2 * self.problem.effective_horizon * float(np.abs(found).max())
+        reached = np.abs(found[self.random_visits.measure > VISITED])
+        return 2 * self.problem.effective_horizon * float(reached.max(initial=0.0))
 
     def contradiction(self, most_programs: int = 100) -> IntArray:
         """Positions of recorded pairs that refute the premise together: none of them can be left
@@ -555,9 +562,12 @@ class RationalSet:
 
     @property
     def is_refuted(self) -> bool:
-        """Whether no cost that distinguishes policies is compatible with the premise."""
+        """Whether no cost that distinguishes policies is compatible with the premise; a random
+        policy that breaks a budget cannot tell."""
         least = next_to_nothing(self.problem)
         if self.uniform_bound.computed > least or self.example is not None:
+            return False
+        if not (self.spare > 0).all():
             return False
         return self.problem.largest_excess > least
 
