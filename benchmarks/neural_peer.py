@@ -54,7 +54,7 @@ def main(arguments: Sequence[str]) -> None:
     torch: Any = import_module("torch")
     torch.set_num_threads(1)
     torch.manual_seed(options.seed)
-    np.float_ = np.float64  # type: ignore[attr-defined]  # Acrobot of Gymnasium 0.29 asks for it
+    setattr(np, "float_", np.float64)  # noqa: B010  # for Acrobot of Gymnasium 0.29
     quiet()
     make = cloning if options.method == "BC" else adversarial
     policy, train, most = make(instance, options.method, options.seed)
