@@ -220,9 +220,8 @@ def common_slack(problem: Apprenticeship) -> float:
 def within_all_budgets(problem: Apprenticeship) -> FloatArray:
     """A measure that stays well within every budget, by multiplicative weights over budgets.
 
-    Each round plans against the budgets that are worst off; the average of the occupancies is an
-    occupancy, so what is returned is attained by it or by one of the plans, if not the best there
-    is.
+    Each round plans against the budgets that are worst off. The best of the plans' occupancies and
+    of their averages, which are occupancies too; not the best there is.
     """
     if problem.level is not Level.EXPLICIT:
         raise InvalidSolver(

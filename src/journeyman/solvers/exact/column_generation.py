@@ -21,7 +21,9 @@ OPTIMAL then also means that no policy of least gap has a total surplus that is 
 policy so far, with a gap that is within `tolerance`.
 
 Cost. Per call a plan from the values at hand, one solve for all costs and one master problem
-with a few hundred rows; 5 to 40 calls. Time and memory grow little faster than the world.
+with a few hundred rows; 5 to 40 calls. Beyond half a million states there is one start row, one
+solve from the starts in place of one for every cost, and more calls. Time and memory grow little
+faster than the world.
 
 Reference: Dantzig and Wolfe, "Decomposition principle for linear programs", 1960.
 """

@@ -26,10 +26,9 @@ Cost. The dual has one equation per feature and one boxed variable per pair, sta
 `interior_point` solves it in time linear in their number. Where rows are many and many of them
 alike, as those of local features in large worlds, sums of rows take their place, in some ten rounds
 that split what the sums hide (`row_groups`); a round is a small program and a few passes over the
-rows. HiGHS (on request, for `Hard`, for some
-thousand features that hardly overlap, and when accuracy is not reached) and, for the Euclidean
-ball, Clarabel solve the same box program. A dual point that misses its equations is repaired before
-it is judged.
+rows. HiGHS (on request, for `Hard`, for some thousand features that hardly overlap, and when
+accuracy is not reached) and, for the Euclidean ball, Clarabel solve the same box program. A dual
+point that misses its equations is repaired before it is judged.
 
 Reference: Kamoutsi, Banjac, Lygeros, "Stochastic convex optimization for provably efficient
 apprenticeship learning", 2021.
