@@ -438,8 +438,8 @@ class ShardedSearch(ColumnSearch):
             np.arange(world.num_states),
         )
         for actions, weights in self.mixture.parts:
-            start = np.asarray(self.mixture.start_rows.starts.T @ weights)
-            visits = self.chains.visits(world.pairs.offsets[:-1] + actions, start, accuracy)
+            start = self._start_of(weights)
+            visits = self.chains.visits(self._choice(actions), start, accuracy)
             measure[count, actions] += np.maximum(visits, 0.0)
         largest = measure.max(axis=1, keepdims=True)
         measure[largest[:, 0] <= 0] = 1.0
