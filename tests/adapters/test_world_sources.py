@@ -1,5 +1,6 @@
 """Worlds by name: environments, seals, the gallery, and what is said when a name is wrong."""
 
+import inspect
 import subprocess
 import sys
 
@@ -10,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import journeyman as jm
+from journeyman.adapters.cost_sources import read_costs
 from journeyman.adapters.source_options import typed
-from journeyman.adapters.world_sources import read_world
+from journeyman.adapters.world_sources import GALLERY_NAMES, read_world
 
 DISCOUNT = {"discount": "0.9"}
 
@@ -78,6 +80,10 @@ def test_an_environment_by_name_is_the_environment_itself(name, options, argumen
         ("gallery:grid", {"size": "100000"}, r"would take about .* GB.*memory_gb="),
         ("gallery:garnet", {"num_states": "100000000"}, "memory_gb="),
         ("gallery:queues", {}, r"would take about .* GB.*memory_gb="),
+        ("gallery:objectworld", {"size": "700"}, "memory_gb="),
+        ("gallery:parking", {"aisles": "100"}, "memory_gb="),
+        ("gallery:shop", {"capacity": "2000"}, "memory_gb="),
+        ("gallery:highway", {"length": "2000000"}, "memory_gb="),
         ("gallery:grid", {"memory_gb": "lots"}, "memory_gb = lots"),
         ("gallery:grid", {"memory_gb": "nan"}, "memory_gb = nan"),
         ("world.json", {}, r"not a source of worlds.*\.npz, \.umb, \.csv, \.parquet"),
@@ -142,6 +148,29 @@ def test_reading_a_file_loads_no_optional_package(tmp_path):
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
     assert shown.stdout.strip() == "set()"
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("highway", {"length": "8", "seed": "3"}),
+        ("inventory", {"capacity": "4", "weeks": "3"}),
+        ("objectworld", {"size": "5", "colours": "3", "seed": "3"}),
+        ("parking", {"width": "36", "aisles": "1", "starts": "4", "style": "backward"}),
+        ("shop", {"capacity": "6", "prices": "[10, 2, 1]"}),
+        ("windy-grid", {"size": "4", "wind": "0.3"}),
+    ],
+)
+def test_worlds_of_the_literature_have_their_costs(name, options):
+    source = f"gallery:{name}"
+    world = read_world(source, options=options)
+    basis = read_costs(source, world, options=options)
+    assert basis.on(world).shape == (world.num_pairs, basis.num_costs)
+
+
+def test_every_world_of_the_gallery_has_a_name():
+    functions = {name for name, _ in inspect.getmembers(jm.gallery, inspect.isfunction)}
+    assert functions - {"windy_costs"} == set(GALLERY_NAMES)
 
 
 def test_the_gallery_by_name_is_the_gallery():

@@ -22,6 +22,7 @@ from pathlib import PurePath
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
 from scipy import sparse
 
 from journeyman import gallery
@@ -50,7 +51,8 @@ GALLERY = "gallery:"
 USUAL_BRANCHES = 5
 """Next states of a pair in a network of queues."""
 GALLERY_NAMES = (
-    "driving", "engine_replacement", "garnet", "grid", "icu_sepsis", "queues", "road_network",
+    "driving", "engine_replacement", "garnet", "grid", "highway", "icu_sepsis", "inventory",
+    "objectworld", "parking", "queues", "road_network", "shop", "windy_grid",
 )  # fmt: skip
 
 
@@ -92,22 +94,31 @@ def read_gallery(source: str, options: Options) -> tuple[World, CostBasis]:
 
 def _require_size(source: str, function: Any, arguments: dict[str, Any], limit: int) -> None:
     """Refuse a world whose sizes alone say that it is too large."""
-    defaults = {name: one.default for name, one in inspect.signature(function).parameters.items()}
-    sizes = defaults | arguments
-    if function is gallery.grid:
-        states, actions, branching = sizes["size"] ** 2, 4, 4
-    elif function is gallery.engine_replacement:
-        states, actions, branching = sizes["bins"], 2, len(sizes["increments"])
-    elif function is gallery.road_network:
-        states, actions, branching = sizes["num_links"], 4, 1
-    elif function is gallery.garnet:
-        states, actions, branching = (
-            sizes[name] for name in ("num_states", "num_actions", "branching")
-        )
-    else:
+    if function.__name__ not in _SIZES:
         return
-    pairs = max(states, 0) * max(actions, 0)
-    require_memory(source, world_bytes(states, pairs, pairs * max(branching, 0)), limit)
+    defaults = {name: one.default for name, one in inspect.signature(function).parameters.items()}
+    sizes = _SIZES[function.__name__](defaults | arguments)
+    states, actions, branching, costs = (max(size, 0) for size in sizes)
+    pairs = states * actions
+    need = world_bytes(states, pairs, pairs * branching) + states * costs * np.dtype(float).itemsize
+    require_memory(source, need, limit)
+
+
+Sizes = tuple[int, int, int, int]
+"""States, actions, next states of a pair, and costs in dense tables of states."""
+_SIZES: Mapping[str, Callable[[dict[str, Any]], Sizes]] = MappingProxyType({
+    "engine_replacement": lambda given: (given["bins"], 2, len(given["increments"]), 0),
+    "garnet": lambda given: (given["num_states"], given["num_actions"], given["branching"], 0),
+    "grid": lambda given: (given["size"] ** 2, 4, 4, 0),
+    "highway": lambda given: (12 * given["length"], 5, 2, 32 * given["sight"]),
+    "inventory": lambda given: 3 * (given["capacity"] + 1,) + (0,),
+    "objectworld":
+        lambda given: (given["size"] ** 2, 5, 5, 2 * given["colours"] * given["size"]),
+    "parking": lambda given: (given["width"] * given["aisles"] * 26 * 32, 4, 1, 28),
+    "road_network": lambda given: (given["num_links"], 4, 1, 0),
+    "shop": lambda given: 3 * (given["capacity"] + 1,) + (0,),
+    "windy_grid": lambda given: (given["size"] ** 2, 4, 5, 0),
+})  # fmt: skip
 
 
 GYMNASIUM = "gym:"
