@@ -60,12 +60,12 @@ from journeyman.certificate.terms import (
 )
 from journeyman.demonstrations import Demonstrations
 from journeyman.demonstrations.cross_fitting import CrossFitted
-from journeyman.demonstrations.expectation import ClonedPolicy
 from journeyman.errors import InvalidFile, InvalidProblem
 from journeyman.policy import Policy
 from journeyman.policy.mixture_policy import MixturePolicy
-from journeyman.policy.observation_policy import LAYERS, NetworkPolicy, ObservationPolicy
+from journeyman.policy.observation_policy import ObservationPolicy
 from journeyman.problem import Apprenticeship
+from journeyman.problem.policy_forms import form_of, policy_of
 from journeyman.storage import Arrays, load_arrays, save_arrays, take
 from journeyman.world import Pairs
 from journeyman.world.records import Records
@@ -433,16 +433,12 @@ def members(policy: Any) -> list[Any]:
 def _form(policy: Any, number: int, arrays: dict[str, Any]) -> dict[str, Any]:
     """How a policy is saved; its arrays get its number in front of their names."""
     if isinstance(policy, Policy):
-        parts = {"law": policy.per_pair, "offsets": policy.pairs.offsets}
+        parts: dict[str, Any] = {"law": policy.per_pair, "offsets": policy.pairs.offsets}
         if policy.pairs.numbers is not None:
             parts["numbers"] = policy.pairs.numbers
         form: dict[str, Any] = {"form": "table"}
-    elif isinstance(policy, ClonedPolicy):
-        form, parts = {"form": "visited states"}, {"states": policy.states, "laws": policy.laws}
-    elif isinstance(policy, NetworkPolicy):
-        form = {"form": "network", "greedy": policy.greedy}
-        parts = {"mean": policy.mean, "scale": policy.scale}
-        parts |= dict(zip(LAYERS, policy.layers, strict=True))
+    elif (found := form_of(policy)) is not None:
+        form, parts = found.words, found.arrays
     else:
         form, parts = {"form": NOT_SAVED, "kind": type(policy).__name__}, {}
     arrays |= {f"{number}_{name}": part for name, part in parts.items()}
@@ -475,26 +471,22 @@ def load_recorded_policy(place: Path) -> Any:
     path = place / POLICY
     header, arrays = load_arrays(path, POLICY_KIND, VERSION)
     forms, axes = header["policies"], int(header["observation_axes"])
-    found = [_made(path, form, k, arrays, axes) for k, form in enumerate(forms)]
+    found = [_made(path, form, k, arrays) for k, form in enumerate(forms)]
     if len(found) == 1:
         return found[0]
     wrapped = [ObservationPolicy(one, axes) for one in found]
     return MixturePolicy(wrapped, take(path, arrays, "weights"), axes)
 
 
-def _made(path: Path, form: dict[str, Any], number: int, arrays: Arrays, axes: int) -> Any:
+def _made(path: Path, form: dict[str, Any], number: int, arrays: Arrays) -> Any:
     def part(name: str) -> Any:
         return take(path, arrays, f"{number}_{name}")
 
     if form["form"] == "table":
         return Policy(part("law"), Pairs(part("offsets"), arrays.get(f"{number}_numbers")))
-    if form["form"] == "visited states":
-        return ClonedPolicy(part("states"), part("laws"))
-    if form["form"] == "network":
-        layers = tuple(part(name) for name in LAYERS)
-        return NetworkPolicy(
-            layers, part("mean"), part("scale"), greedy=form["greedy"], observation_axes=axes
-        )
+    found = policy_of(form, part)
+    if found is not None:
+        return found
     raise InvalidFile(
         f"{path} does not hold policy {number}, a {form.get('kind', 'policy')} of another package",
         "Keep the policy yourself; the run holds how likely it takes the recorded actions",

@@ -3,7 +3,8 @@
     certificate.json     every claim: terms of all combinations, premises, budgets, bounds,
                          intervals, and the SHA-256 of the files below
     problem.npz          costs, cost class, budgets, target
-    policy.npz           the policy: a table, or coefficients and weights of what code makes
+    policy.npz           the policy: numbers (a table, a network, coefficients, weights), with which
+                         code may have to make the rest
     demonstrations.npz   what the expert did, unless its expectations were declared
 
 In an explicit world also
@@ -80,10 +81,11 @@ from journeyman.policy.mixture_policy import MixturePolicy
 from journeyman.problem import Apprenticeship
 from journeyman.problem.expert_premises import described
 from journeyman.problem.mixture_rollouts import MixtureRollouts
+from journeyman.problem.policy_forms import form_of, policy_of
 from journeyman.storage import Arrays, PathLike, load_arrays, save_arrays, take, write_atomically
 from journeyman.world import Pairs
 
-KIND, VERSION = "journeyman certificate", 8
+KIND, VERSION = "journeyman certificate", 9
 """Of the schema; also of the rules by which the checker derives numbers."""
 INPUT_VERSION = 1
 """Of the files beside the certificate that are written here."""
@@ -400,13 +402,13 @@ def _write_coded(
 ) -> tuple[Path, list[str]]:
     """Numbers as files, code by reference."""
     problem = certificate.problem
+    demos = problem.demonstrations or problem.observed
     if problem.constraints:
         raise InvalidProblem(
             "a run with budgets that were evaluated by rollouts or drawn rows cannot be saved: a "
             "saved run has no evidence for them",
             "Save a certificate of the problem without its constraints",
         )
-    demos = problem.demonstrations
     index = CodeIndex(code, demos)
     if problem.has_states:
         index.add("world", problem.world)
@@ -468,7 +470,13 @@ def _form(policy: Any, name: str, index: CodeIndex, arrays: dict[str, Any]) -> d
     mixture      weights, and every candidate that has weight
     table        the probabilities of an explicit policy
     reference    nothing: the policy itself is code
+
+    and those of policies that are numbers (`problem.policy_forms`).
     """
+    found = form_of(policy)
+    if found is not None:
+        arrays |= {f"{part} of the {name}": array for part, array in found.arrays.items()}
+        return found.words
     if index.holds(policy):
         index.add(name, policy)
         return {"form": "reference"}
@@ -499,14 +507,17 @@ def _form(policy: Any, name: str, index: CodeIndex, arrays: dict[str, Any]) -> d
 
 def load_policy(directory: PathLike, *, trust_code: bool = False) -> AnyPolicy:
     """The policy of a saved run in a world of callables; candidates without weight are left out.
-    Where nothing but records is known, a policy of numbers, without any code.
 
-    Its code is called: that of a stranger can do anything, so `trust_code=True` is needed.
+    A policy that is numbers needs no code, such as a grown mixture, or the clone of records. Of
+    others the code is called: that of a stranger can do anything, so `trust_code=True` is needed.
     """
     place = Path(directory)
     if (place / AGREEMENT).exists():
         return cast(AnyPolicy, load_recorded_policy(place))
     facts = _code(place / CODE)
+    header, arrays = load_arrays(place / POLICY, CODED_POLICY, INPUT_VERSION)
+    if not _asks_for_code(header["policy"]):
+        return cast(AnyPolicy, _policy(header["policy"], "policy", {}, arrays, place))
     if trust_code is not True:
         called = ", ".join(str(call["function"]) for call in facts["calls"])
         raise InvalidFile(
@@ -522,9 +533,14 @@ def load_policy(directory: PathLike, *, trust_code: bool = False) -> AnyPolicy:
             UserWarning,
             stacklevel=2,
         )
-    header, arrays = load_arrays(place / POLICY, CODED_POLICY, INPUT_VERSION)
     policy: AnyPolicy = _policy(header["policy"], "policy", _made(facts, place), arrays, place)
     return policy
+
+
+def _asks_for_code(stated: dict[str, Any]) -> bool:
+    """Whether a form, or one inside of it, names code."""
+    inner = stated["candidates"] if stated["form"] == "mixture" else ()
+    return stated["form"] in ("reference", *OVER_FEATURES) or any(map(_asks_for_code, inner))
 
 
 def _made(facts: dict[str, Any], place: Path) -> dict[str, Any]:
@@ -579,6 +595,9 @@ def _policy(
     if form == "table":
         law, offsets = (take(path, arrays, f"{word} of the {name}") for word in TABLE)
         return Policy(law, Pairs(offsets, arrays.get(f"action numbers of the {name}")))
+    found = policy_of(stated, lambda part: take(path, arrays, f"{part} of the {name}"))
+    if found is not None:
+        return found
     if form != "mixture":
         raise InvalidFile(f"{path} holds a policy of the form {form!r}", "Save it again")
     weights = take(path, arrays, f"weights of the {name}")

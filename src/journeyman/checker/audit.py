@@ -43,7 +43,7 @@ from journeyman.checker.premise_claims import check_premises
 from journeyman.checker.regret import check_regret
 from journeyman.errors import AuditFailed, InvalidFile
 
-KIND, VERSION = "journeyman certificate", 8
+KIND, VERSION = "journeyman certificate", 9
 """Whoever changes a rule by which numbers are derived changes the version too."""
 CERTIFICATE = "certificate.json"
 CLAIMS = {

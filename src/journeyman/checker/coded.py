@@ -20,6 +20,7 @@ asked only when a directory is given, that is with `trust_code=True`.
 
 import importlib
 import importlib.util
+import json
 import math
 import re
 from collections.abc import Callable, Iterator
@@ -84,7 +85,7 @@ from journeyman.checker.findings import (
     Refused,
     number,
 )
-from journeyman.checker.inputs import Records, read_episodes
+from journeyman.checker.inputs import Observations, Records, read_episodes, read_observations
 from journeyman.checker.policy import Evaluation
 from journeyman.checker.premise_claims import (
     AGREE,
@@ -293,6 +294,8 @@ POLICIES = {
     "MixturePolicy": "mixture",
 }  # fmt: skip
 OVER_FEATURES = ("features", "soft features")
+NUMBERS = ("visited states", "network", "linear values", "observations")
+"""Forms of policies that are numbers, all of which are digested."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -326,6 +329,8 @@ class CodedRun:
     """What every demonstration cost, and the time without a record behind it."""
     missing: Floats
     records: Records | None
+    observed: Observations | None
+    """Demonstrations in a simulator."""
     form: dict[str, Any]
     arrays: Arrays
     code: Code
@@ -396,12 +401,31 @@ def _policy_bytes(
         offsets = run.arrays[f"offsets of the {name}"]
         law = real_bytes(run.numbers("probabilities", name))
         yield b"table\n" + law + whole_bytes(offsets)
+    elif kind in NUMBERS:
+        yield from _number_bytes(form, _own_arrays(run.arrays, name))
     elif kind == "mixture":
         weights = run.numbers("weights", name)
         yield b"mixture\n" + real_bytes(weights[weights != 0])
         for k in np.flatnonzero(weights):
             member = form["candidates"][k]
             yield from _policy_bytes(run, member, f"candidate {k} of the {name}", parts)
+
+
+def _own_arrays(arrays: Arrays, name: str) -> Arrays:
+    """Arrays of one policy: those of its candidates have longer names."""
+    ending = f" of the {name}"
+    parts = {key.removesuffix(ending): one for key, one in arrays.items() if key.endswith(ending)}
+    return {part: one for part, one in parts.items() if " of the " not in part}
+
+
+def _number_bytes(words: dict[str, Any], arrays: Arrays) -> Iterator[bytes]:
+    """The words as JSON; of every array its name, its shape and its entries."""
+    yield json.dumps(words, sort_keys=True).encode() + b"\n"
+    for part, array in sorted(arrays.items()):
+        if not np.isfinite(array).all():
+            raise Refused(f"{part} of a policy is not finite")
+        entries = whole_bytes(array) if array.dtype.kind in "iu" else real_bytes(array)
+        yield part.encode() + b"\n" + whole_bytes(array.shape) + entries
 
 
 def _made_bytes(policy: Any) -> Iterator[bytes]:
@@ -418,7 +442,8 @@ def _made_bytes(policy: Any) -> Iterator[bytes]:
         for k in np.flatnonzero(weights):
             yield from _made_bytes(policy.candidates[k])
     else:
-        yield b"code\n"
+        found = function("journeyman.problem.policy_forms:form_of")(policy)
+        yield from [b"code\n"] if found is None else _number_bytes(found.words, found.arrays)
 
 
 def read_run(files: dict[str, bytes], facts: dict[str, Any]) -> CodedRun:
@@ -426,18 +451,22 @@ def read_run(files: dict[str, bytes], facts: dict[str, Any]) -> CodedRun:
     question = named(files, "problem.npz", read_question)
     form, arrays = named(files, "policy.npz", _read_form)
     code = named(files, "code.json", read_code)
-    totals = records = None
+    totals = records = observed = None
     missing = np.zeros(0)
     if "totals.npz" in files:
         totals, missing = named(files, "totals.npz", lambda data: _read_totals(data, question))
-    if "demonstrations.npz" in files:
+    if "demonstrations.npz" in files and question.sizes is None:
+        observed = named(files, "demonstrations.npz", read_observations)
+    elif "demonstrations.npz" in files:
         records = named(files, "demonstrations.npz", lambda data: _read_records(data, question))
+    if observed is not None and totals is None:
+        raise Refused("demonstrations do not belong to this problem")
     if (question.target is None) != (totals is not None):
         raise Refused("totals of demonstrations and the kind of target do not go together")
     if totals is not None and (question.sizes is None) != (records is None):
         raise Refused("demonstrations and the kind of problem do not go together")
     run = CodedRun(
-        question, totals, missing, records, form, arrays, code, stated_ways(facts),
+        question, totals, missing, records, observed, form, arrays, code, stated_ways(facts),
         _read_evaluation(facts["evaluation"]), facts["failure_probability"],
         facts["software"]["numpy"] == np.__version__,
     )  # fmt: skip
@@ -496,8 +525,7 @@ def _read_totals(data: bytes, question: Question) -> tuple[Floats, Floats]:
 def _read_records(data: bytes, question: Question) -> Records:
     records, _, _ = read_episodes(data)
     most = question.sizes
-    if most is None:
-        raise Refused("demonstrations do not belong to this problem")
+    assert most is not None
     visited = max(records.state.max(), records.next_state.max())
     if visited >= most[0] or records.action.max() >= most[1]:
         raise Refused("it visits a state or takes an action that the world lacks")
@@ -576,8 +604,9 @@ def _not_derived(run: CodedRun, *, trusted: bool) -> Iterator[str]:
         yield "the seed of the draws"
     if run.kind == ROWS:
         yield "the gap to the estimate"
-    if run.records is not None:
+    if run.records is not None or run.observed is not None:
         yield "what the episodes cost"
+    if run.records is not None:
         yield "whether their starts and steps are possible"
     why = "was not called; trust_code=True would call it"
     if trusted:
@@ -631,12 +660,16 @@ def _members(question: Question) -> Floats:
 
 
 def _check_lengths(findings: Findings, run: CodedRun) -> None:
-    """The time behind every episode follows from its length."""
-    if run.records is None or run.totals is None:
+    """The time behind every episode follows from its length; none does behind one that terminated
+    in a simulator."""
+    record = run.records or run.observed
+    if record is None or run.totals is None:
         return
-    lengths = run.records.lengths
+    lengths = record.lengths
     if findings.equal("the number of episodes", run.missing.size, lengths.size):
         derived = run.question.discount ** lengths.astype(float) * run.question.horizon
+        if run.observed is not None:
+            derived = np.where(run.observed.terminated, 0.0, derived)
         findings.check(
             (np.abs(run.missing - derived) <= AGREEMENT * derived).all(),
             "the unrecorded time of an episode is not that of its length",

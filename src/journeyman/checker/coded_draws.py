@@ -51,7 +51,7 @@ from journeyman.checker.draws import (
 )
 from journeyman.checker.expert import discounted, spread
 from journeyman.checker.findings import AGREEMENT, Findings, Refused
-from journeyman.checker.inputs import Records
+from journeyman.checker.inputs import Observations, Records
 from journeyman.checker.premise_claims import (
     CONCENTRATIONS,
     START_BLOCKS,
@@ -98,6 +98,8 @@ def check_code(findings: Findings, run: CodedRun, place: Path) -> Tested:
         findings.equal("the discount", question.discount, float(simulator.discount))
         most = math.fsum(np.maximum(np.abs(question.lowest), np.abs(question.highest)))
         findings.close("the largest sum of costs", question.largest, most)
+        if run.observed is not None:
+            _check_observed(findings, run, run.observed, simulator)
         walks = lambda one, steps: _simulated(simulator, one, steps)  # noqa: E731
         return Tested(separate=_check_walks(findings, run, policy, walks))
     world, costs = parts["world"], parts["costs"]
@@ -157,11 +159,13 @@ def _cost_function(costs: Any, question: Question) -> Cost:
 
 def _check_record(findings: Findings, run: CodedRun, world: Any, cost: Cost) -> Tested:
     """Totals of the demonstrations; whether starts and steps are possible, and likely."""
-    records, stated = run.records, run.totals
+    records = run.records
     assert records is not None
-    assert stated is not None
     tells = hasattr(world, "successors")
-    paid, chances = np.zeros((records.state.size, stated.shape[1])), np.ones(records.state.size)
+    paid, chances = (
+        np.zeros((records.state.size, len(run.question.names))),
+        np.ones(records.state.size),
+    )
     for first in range(0, records.state.size, BLOCK):
         at = slice(first, first + BLOCK)
         paid[at] = cost(records.state[at], records.action[at])
@@ -169,16 +173,7 @@ def _check_record(findings: Findings, run: CodedRun, world: Any, cost: Cost) -> 
             chances[at] = _chance(
                 world, records.state[at], records.action[at], records.next_state[at]
             )
-    totals = discounted(records, run.question.discount, paid)
-    slack = AGREEMENT * run.question.costs.norms * run.question.horizon
-    for i, name in enumerate(run.question.names):
-        off = np.abs(totals[:, i] - stated[:, i])
-        worst = int(off.argmax())
-        findings.check(
-            off[worst] <= slack[i],
-            f"episode {worst} costs {float(stated[worst, i])!r} of {name!r}, the code gives "
-            f"{float(totals[worst, i])!r}",
-        )
+    _check_totals(findings, run, discounted(records, run.question.discount, paid))
     begun = np.asarray(world.initial_probability(records.starts), dtype=float)
     starts, steps = bool((begun > 0).all()), bool((chances > 0).all())
     likely = log_chances(records, begun, chances if tells else None)
@@ -188,6 +183,47 @@ def _check_record(findings: Findings, run: CodedRun, world: Any, cost: Cost) -> 
         log_steps=_steps_evidence(world, records) if steps and tells else None,
         copies=copies_of(records, likely),
     )  # fmt: skip
+
+
+def _check_totals(findings: Findings, run: CodedRun, totals: Floats) -> None:
+    """What the demonstrations cost by the code, and as it is stated."""
+    stated = run.totals
+    assert stated is not None
+    slack = AGREEMENT * run.question.costs.norms * run.question.horizon
+    for i, name in enumerate(run.question.names):
+        off = np.abs(totals[:, i] - stated[:, i])
+        worst = int(off.argmax())
+        findings.check(
+            off[worst] <= slack[i],
+            f"episode {worst} costs {float(stated[worst, i])!r} of {name!r}, the code gives "
+            f"{float(totals[worst, i])!r}",
+        )
+
+
+def _check_observed(findings: Findings, run: CodedRun, seen: Observations, simulator: Any) -> None:
+    """Totals of demonstrations in a simulator: costs of all steps at once, discounted, and those
+    behind an end as declared. Rewards are no part of demonstrations."""
+    costs, steps, question = simulator.costs, seen.steps, run.question
+    done = (
+        seen.actions if simulator.actions is None else np.asarray(simulator.actions)[seen.actions]
+    )
+    ends = np.zeros(seen.actions.size, dtype=bool)
+    ends[seen.offsets[1:] - 1] = seen.terminated
+    paid, low, high = np.full(ends.size, np.nan), question.lowest, question.highest
+    values = np.asarray(
+        costs.function(seen.states[steps], done, seen.states[steps + 1], paid, ends), dtype=float
+    )
+    slack = 1e-9 * np.maximum(np.abs(low), np.abs(high))
+    if values.shape != (ends.size, low.size):
+        raise Refused(f"the cost function returns shape {values.shape}")
+    if not ((values >= low - slack) & (values <= high + slack)).all():
+        raise Refused("a cost of a demonstration lies outside its declared range")
+    time = np.arange(ends.size) - seen.offsets[:-1].repeat(seen.lengths)
+    weighted = question.discount ** time[:, np.newaxis] * np.minimum(np.maximum(values, low), high)
+    behind = np.where(seen.terminated, question.discount**seen.lengths * question.horizon, 0.0)
+    after_end = np.asarray(costs.after_end, dtype=float)
+    totals = np.add.reduceat(weighted, seen.offsets[:-1]) + np.outer(behind, after_end)
+    _check_totals(findings, run, totals)
 
 
 def _steps_evidence(world: Any, records: Records) -> float:

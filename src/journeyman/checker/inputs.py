@@ -44,6 +44,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from journeyman.checker.archives import (
@@ -934,6 +935,48 @@ def read_episodes(data: bytes) -> tuple[Records, dict[str, Any], Arrays]:
         states[offsets[1:] + ordinal], lengths, terminated, np.zeros(0, dtype=np.int64),
     )  # fmt: skip
     return records, header, arrays
+
+
+@dataclass(frozen=True, eq=False)
+class Observations:
+    """Recorded episodes of states or observations, one more than actions in each."""
+
+    states: NDArray[Any]
+    actions: Ints
+    offsets: Ints
+    terminated: Bools
+    logged: Floats | None
+    """How likely the expert took each action, where that was logged."""
+
+    @property
+    def lengths(self) -> Ints:
+        return np.diff(self.offsets)
+
+    @property
+    def steps(self) -> Ints:
+        """Where the state of every step stands."""
+        return np.arange(self.actions.size) + np.arange(self.lengths.size).repeat(self.lengths)
+
+
+def read_observations(data: bytes) -> Observations:
+    """Demonstrations of which nothing is known but what was seen and done."""
+    _, arrays = archive(data, "demonstrations", 1, 2, 3)
+    states, actions, offsets = (
+        arrays["states"], wholes(arrays, "actions"), wholes(arrays, "offsets"),
+    )  # fmt: skip
+    ended, lengths = arrays["terminated"], np.diff(offsets)
+    if not lengths.size or offsets[0] != 0 or (lengths < 1).any() or offsets[-1] != actions.size:
+        raise Refused("its offsets do not describe episodes")
+    if ended.shape != lengths.shape or ended.dtype.kind != "b":
+        raise Refused("it does not say of every episode whether it terminated")
+    if states.ndim < 1 or len(states) != actions.size + lengths.size:
+        raise Refused("it has not one state more than actions in every episode")
+    if not np.isfinite(states).all() or (states.ndim == 1 and states.dtype.kind not in "iu"):
+        raise Refused("its states are neither ids nor finite observations")
+    logged = reals(arrays, "probabilities", 1, actions.size) if "probabilities" in arrays else None
+    if logged is not None and not ((logged > 0) & (logged <= 1)).all():
+        raise Refused("a logged probability is not above 0 and at most 1")
+    return Observations(states, actions, offsets, ended.astype(bool), logged)
 
 
 def read_records(data: bytes, world: StoredWorld) -> Records:

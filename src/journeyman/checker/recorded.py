@@ -8,7 +8,8 @@ with the weights of the policies that the episode's fold is compared with. The b
 the declared range times the mean over folds of upper bounds of E Z, each the greatest mean that a
 gambler cannot refute at the fold's part of the failure probability.
 
-Probabilities are derived from policies that are numbers: tables, laws of visited states, networks.
+Probabilities are derived from policies that are numbers: tables, laws of visited states, networks,
+values that are linear in features.
 Those of policies that were not saved are taken as they are, and that is said.
 """
 
@@ -26,13 +27,16 @@ from journeyman.checker.betting import upper_mean
 from journeyman.checker.draws import Way, stated_ways
 from journeyman.checker.explicit import check_conclusion, named, rounding_of
 from journeyman.checker.findings import DerivedTerm, Findings, Refused, number
+from journeyman.checker.inputs import read_observations
 
 ALWAYS = ("agreement.npz", "demonstrations.npz", "policy.npz", "problem.npz")
 SOMETIMES = ()
 KIND, ESTIMATE = "agreement", "held-out episodes"
 LAYERS = ("weights_1", "bias_1", "weights_2", "bias_2", "weights_3", "bias_3")
 CLOSE = 1e-9
-"""Of probabilities that are computed a second time."""
+"""Of probabilities and values that are computed a second time."""
+REACH = 5.0
+"""Units of spread at which quadratic features stop to grow."""
 DECLARED, TESTED = "declared", "tested, not refuted"
 
 
@@ -72,20 +76,17 @@ class RecordedRun:
 def read_run(files: dict[str, bytes], facts: dict[str, Any]) -> RecordedRun:
     """The inputs among `files`; the first that cannot be used is `Refused`, with its name."""
     discount, low, high, use_logged = named(files, "problem.npz", _read_problem)
-    visited, actions, offsets, terminated, logged = named(
-        files, "demonstrations.npz", _read_demonstrations
-    )
-    if use_logged and logged is None:
+    seen = named(files, "demonstrations.npz", read_observations)
+    if use_logged and seen.logged is None:
         raise Refused("demonstrations.npz: it has no logged probabilities, and they count")
     chances, weights, folds = named(
-        files, "agreement.npz", partial(_read_agreement, offsets=offsets)
+        files, "agreement.npz", partial(_read_agreement, offsets=seen.offsets)
     )
     forms, arrays = named(files, "policy.npz", partial(_read_policies, count=weights.shape[1]))
-    steps = np.arange(actions.size) + np.repeat(np.arange(terminated.size), np.diff(offsets))
     return RecordedRun(
-        discount, low, high, use_logged, visited[steps], actions, offsets, terminated, logged,
-        visited, chances, weights, folds, forms, arrays, stated_ways(facts),
-        facts["failure_probability"],
+        discount, low, high, use_logged, seen.states[seen.steps], seen.actions, seen.offsets,
+        seen.terminated, seen.logged, seen.states, chances, weights, folds, forms, arrays,
+        stated_ways(facts), facts["failure_probability"],
     )  # fmt: skip
 
 
@@ -98,28 +99,6 @@ def _read_problem(data: bytes) -> tuple[float, float, float, bool]:
     if not low <= 0 <= high:
         raise Refused("zero, the cost after an end, lies outside its range of costs")
     return discount, low, high, use
-
-
-def _read_demonstrations(data: bytes) -> tuple[NDArray[Any], Ints, Ints, Bools, Floats | None]:
-    _, arrays = archive(data, "demonstrations", 1, 2, 3)
-    states, actions, offsets = (
-        arrays["states"],
-        wholes(arrays, "actions"),
-        wholes(arrays, "offsets"),
-    )
-    ended, lengths = arrays["terminated"], np.diff(offsets)
-    if not lengths.size or offsets[0] != 0 or (lengths < 1).any() or offsets[-1] != actions.size:
-        raise Refused("its offsets do not describe episodes")
-    if ended.shape != lengths.shape or ended.dtype.kind != "b":
-        raise Refused("it does not say of every episode whether it terminated")
-    if states.ndim < 1 or len(states) != actions.size + lengths.size:
-        raise Refused("it has not one state more than actions in every episode")
-    if not np.isfinite(states).all() or (states.ndim == 1 and states.dtype.kind not in "iu"):
-        raise Refused("its states are neither ids nor finite observations")
-    logged = reals(arrays, "probabilities", 1, actions.size) if "probabilities" in arrays else None
-    if logged is not None and not ((logged > 0) & (logged <= 1)).all():
-        raise Refused("a logged probability is not above 0 and at most 1")
-    return states, actions, offsets, ended.astype(bool), logged
 
 
 def _read_agreement(data: bytes, offsets: Ints) -> tuple[Floats, Floats, Ints]:
@@ -240,21 +219,57 @@ def _network(run: RecordedRun, k: int, form: Any, asked: Bools) -> tuple[Floats,
     for place in (0, 2, 4):
         values = np.einsum("ij,jk->ik", values, layers[place]) + layers[place + 1]
         values = np.tanh(values) if place < 4 else values
-    taken = _of_columns(values - values.min() + 1.0, run.actions[asked]) + values.min() - 1.0
-    known = run.actions[asked] < values.shape[1]
     if form.get("greedy") is True:
-        best = values.max(axis=1)
-        near = 1e-9 * (1 + np.abs(values).max(axis=1))
-        others = np.where(values >= best[:, None] - near[:, None], 1, 0).sum(axis=1) > 1
-        chosen = known & (taken >= best - near)
-        return np.where(chosen & ~others, 1.0, 0.0), np.where(chosen, 1.0, 0.0)
+        return _of_greatest(values, run.actions[asked])
     powers = np.exp(values - values.max(axis=1, keepdims=True))
     found = _of_columns(powers / powers.sum(axis=1, keepdims=True), run.actions[asked])
     return found, found
 
 
+def _of_greatest(values: Floats, actions: Ints) -> tuple[Floats, Floats]:
+    """Least and greatest probability of actions, where that of the greatest value is taken; of
+    values that are equal but for rounding it may be any."""
+    known = (actions >= 0) & (actions < values.shape[1])
+    taken = values[np.arange(len(values)), np.where(known, actions, 0)]
+    best = values.max(axis=1)
+    near = CLOSE * (1 + np.abs(values).max(axis=1))
+    others = (values >= (best - near)[:, np.newaxis]).sum(axis=1) > 1
+    chosen = known & (taken >= best - near)
+    return np.where(chosen & ~others, 1.0, 0.0), np.where(chosen, 1.0, 0.0)
+
+
+def _linear(run: RecordedRun, k: int, form: Any, asked: Bools) -> tuple[Floats, Floats]:
+    features = _features(run, k, form, run.states[asked])
+    coefficients = reals(run.arrays, f"{k}_coefficients", 2, features.shape[1])
+    first = form.get("first_action")
+    if type(first) is not int:
+        raise Refused(f"policy {k} does not number its actions")
+    values = np.einsum("ij,jk->ik", features, coefficients)
+    return _of_greatest(-values, run.actions[asked] - first)
+
+
+def _features(run: RecordedRun, k: int, form: Any, states: NDArray[Any]) -> Floats:
+    kind = form.get("features")
+    if kind == "states":
+        known = wholes(run.arrays, f"{k}_states")
+        return np.asarray(states[:, np.newaxis] == known, dtype=np.float64)
+    rows = states.astype(np.float64).reshape(len(states), -1)
+    mean, scale = (reals(run.arrays, f"{k}_{name}", 1) for name in ("mean", "scale"))
+    z = (rows - mean) / scale
+    one = np.ones((len(z), 1))
+    if kind == "quadratic":
+        z = np.minimum(np.maximum(z, -REACH), REACH)
+        products = [z[:, [i]] * z[:, i:] for i in range(z.shape[1])]
+        return np.hstack([one, z, *products])
+    if kind != "radial":
+        raise Refused(f"policy {k} has features of the kind {kind!r}")
+    centres, width = reals(run.arrays, f"{k}_centres", 2), float(reals(run.arrays, f"{k}_width", 0))
+    squares = ((z[:, np.newaxis] - centres) ** 2).sum(axis=2)
+    return np.hstack([np.exp(-squares / (2 * width**2)), one])
+
+
 _LAWS: dict[str, Callable[..., tuple[Floats, Floats]]] = {
-    "visited states": _visited, "table": _table, "network": _network,
+    "visited states": _visited, "table": _table, "network": _network, "linear values": _linear,
 }  # fmt: skip
 
 

@@ -188,6 +188,8 @@ class Apprenticeship:
     """None where the cost is known."""
     expert_is: tuple[ExpertPremise, ...]
     """What is declared about the expert."""
+    observed: Demonstrations | None = None
+    """Episodes of observations that `expert` has the totals of, where there is only a simulator."""
 
     def __init__(
         self,
@@ -201,6 +203,7 @@ class Apprenticeship:
         fitted = _fitted_costs(world, costs)
         expert = _in_layers(world, fitted, expert)
         if isinstance(expert, Demonstrations) and hasattr(world, "expert_totals"):
+            assign(self, observed=expert)
             expert = world.expert_totals(expert)
         _require_expert(world, fitted, expert)
         chosen = InfinityBall() if cost_class is None else cost_class

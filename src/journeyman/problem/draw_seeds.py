@@ -8,8 +8,8 @@ of an explicit world, demonstrations, the number of draws.
 
 *Explicit worlds*: transition law, initial law, discount; the probabilities of the policy. *Large
 worlds*: discount and ranges of the costs; of the policy the coefficients, weights or probabilities
-it has. What is code is not digested: its draws come from the
-stream of the rest.
+it has, and all words and arrays of one that is numbers (`policy_forms`). What is code is not
+digested: its draws come from the stream of the rest.
 
 *What is left*: whoever changes the policy, be it by 1e-12, gets other draws. The best of J policies
 needs a failure probability divided by J, also when they hardly differ; number and length of
@@ -17,6 +17,7 @@ rollouts are to be chosen before they are seen.
 """
 
 import hashlib
+import json
 import warnings
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,7 @@ import numpy as np
 from journeyman.policy import Policy
 from journeyman.policy.function_policy import FeaturePolicy, SoftFeaturePolicy
 from journeyman.policy.mixture_policy import MixturePolicy
+from journeyman.problem.policy_forms import form_of
 from journeyman.world import World
 
 if TYPE_CHECKING:
@@ -103,4 +105,12 @@ def _policy(content: _Content, policy: Any) -> None:
         for k in used:
             _policy(content, policy.candidates[k])
     else:
-        content.word("code")
+        found = form_of(policy)
+        if found is None:
+            content.word("code")
+            return
+        content.word(json.dumps(found.words, sort_keys=True))
+        for name, array in sorted(found.arrays.items()):
+            content.word(name)
+            content.whole(array.shape)
+            (content.whole if array.dtype.kind in "iu" else content.real)(array)

@@ -35,14 +35,21 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from journeyman.arrays import FloatArray, IntArray, Seed, assign, read_only, real_array
+from journeyman.arrays import FloatArray, IntArray, assign, read_only, real_array
 from journeyman.demonstrations.simulation import Simulator, Steps
 from journeyman.errors import InvalidCosts, InvalidSolver
-from journeyman.policy.acting import Actor, AnyPolicy, Predicting, require_policy
+from journeyman.policy.acting import Actor, AnyPolicy, require_policy
+from journeyman.policy.linear_values import (
+    Features,
+    LinearValuePolicy,
+    QuadraticFeatures,
+    RadialFeatures,
+    StateFeatures,
+    in_rows,
+    in_units,
+)
 from journeyman.solvers.running import require_count, require_positive
 
-Features: TypeAlias = Callable[[NDArray[Any]], FloatArray]
-"""From n observations to (n x features)."""
 Maker: TypeAlias = Callable[[NDArray[Any], np.random.Generator], Features]
 """From observations and a generator to features."""
 
@@ -58,54 +65,6 @@ class StepSimulator(Simulator, Protocol):
     ) -> Steps: ...
 
 
-@dataclass(frozen=True, eq=False)
-class QuadraticFeatures:
-    """1, z_i and z_i z_j of observations z in units of their spread, at most `REACH` of them."""
-
-    mean: FloatArray
-    scale: FloatArray
-
-    def __call__(self, observations: NDArray[Any]) -> FloatArray:
-        z = np.clip(_in_units(observations, self.mean, self.scale), -REACH, REACH)
-        first, second = np.triu_indices(z.shape[1])
-        return np.hstack([np.ones((len(z), 1)), z, z[:, first] * z[:, second]])
-
-
-@dataclass(frozen=True, eq=False)
-class RadialFeatures:
-    """exp(-|z - centre|^2/(2 width^2)) of observations z in units of their spread, and 1."""
-
-    mean: FloatArray
-    scale: FloatArray
-    centres: FloatArray
-    width: float
-
-    def __call__(self, observations: NDArray[Any]) -> FloatArray:
-        z = _in_units(observations, self.mean, self.scale)
-        squares = (z**2).sum(axis=1)[:, np.newaxis] + (self.centres**2).sum(axis=1)
-        apart = np.maximum(squares - 2 * z @ self.centres.T, 0.0)
-        found = np.empty((len(z), len(self.centres) + 1))
-        np.exp(apart / (-2 * self.width**2), out=found[:, :-1])
-        found[:, -1] = 1.0
-        return found
-
-
-@dataclass(frozen=True, eq=False)
-class StateFeatures:
-    """One feature for each of some states; none for others."""
-
-    states: IntArray
-    """In increasing order."""
-
-    def __call__(self, observations: NDArray[Any]) -> FloatArray:
-        place = np.minimum(np.searchsorted(self.states, observations), self.states.size - 1)
-        found = np.zeros((len(observations), self.states.size))
-        found[np.arange(len(observations)), place] = self.states[place] == observations
-        return found
-
-
-REACH = 5.0
-"""Standard deviations: farther away quadratic features do not grow."""
 CANDIDATE_CENTRES = 4000
 """Observations that centres are chosen among."""
 MOST_SQUARED = 30
@@ -134,7 +93,7 @@ class Radial:
     def __call__(self, observations: NDArray[Any], rng: np.random.Generator) -> Features:
         mean, scale = _spread(observations)
         some = rng.permutation(len(observations))[:CANDIDATE_CENTRES]
-        z = _in_units(observations[some], mean, scale)
+        z = in_units(observations[some], mean, scale)
         chosen, apart = [0], ((z - z[0]) ** 2).sum(axis=1)
         while len(chosen) < self.centres and apart.max() > 0:
             chosen.append(int(np.argmax(apart)))
@@ -157,47 +116,9 @@ def by_state(observations: NDArray[Any], rng: np.random.Generator) -> Features:
 
 
 def _spread(observations: NDArray[Any]) -> tuple[FloatArray, FloatArray]:
-    rows = _rows(observations).astype(np.float64)
+    rows = in_rows(observations).astype(np.float64)
     scale = rows.std(axis=0)
     return rows.mean(axis=0), np.where(scale > 0, scale, 1.0)
-
-
-def _in_units(observations: NDArray[Any], mean: FloatArray, scale: FloatArray) -> FloatArray:
-    return np.asarray((_rows(observations) - mean) / scale)
-
-
-def _rows(observations: NDArray[Any]) -> NDArray[Any]:
-    return observations.reshape(len(observations), math.prod(observations.shape[1:]))
-
-
-@dataclass(frozen=True, eq=False)
-class LinearValuePolicy(Predicting):
-    """The action of least <phi(o), theta_a>, the first of several."""
-
-    features: Features
-    coefficients: FloatArray
-    """(features x actions)"""
-    first_action: int
-    observation_axes: int
-
-    def values(self, observations: ArrayLike) -> FloatArray:
-        """Q(o, a), (n x actions): what the planner takes the rest of an episode to cost."""
-        return np.asarray(self.features(np.asarray(observations)) @ self.coefficients)
-
-    def sample(self, states: ArrayLike, seed: Seed) -> IntArray:
-        """The action that is taken; nothing is drawn."""
-        return np.asarray(self.values(states).argmin(axis=1) + self.first_action)
-
-    def probabilities(self, states: ArrayLike) -> FloatArray:
-        """1 for the action that is taken."""
-        best = self.sample(states, 0)
-        found = np.zeros((best.size, self.first_action + self.coefficients.shape[1]))
-        found[np.arange(best.size), best] = 1.0
-        return found
-
-    def __repr__(self) -> str:
-        features, actions = self.coefficients.shape
-        return f"LinearValuePolicy({features} features, {actions} actions)"
 
 
 EXPLORING, TRYING, FITTING = 0x6578706C, 0x74727969, 0x66697474
@@ -364,7 +285,7 @@ class _Search:
         if policy is None:
             return self.fitting.integers(len(self.actions), size=len(observations))
         if isinstance(policy, LinearValuePolicy):
-            return np.asarray(policy.values(observations).argmin(axis=1))
+            return policy.least(observations)
         return np.asarray(Actor(policy, self.fitting).sample(observations) - self.actions[0])
 
     def _tried(self, policy: AnyPolicy) -> float:
