@@ -16,7 +16,8 @@ that does, besides environments, and no file can ask for it.
 import importlib
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -156,27 +157,49 @@ def _of_environment(source: str, world: World, options: Mapping[str, str]) -> Co
 
 def _by_function(source: str, world: World) -> CostBasis:
     """Call the function that the user has named."""
-    module_name, _, name = source.partition(":")
-    here, known = str(Path.cwd()), list(sys.path)
-    sys.path.insert(0, here)
-    try:
-        function = getattr(importlib.import_module(module_name), name, None)
+    with modules_here(), named_in(source):
+        function = found_in_module(source)
         if not callable(function):
-            raise InvalidCosts(f"{module_name} has no function {name!r}", "Check the spelling")
+            raise InvalidCosts(f"{source} is a {type(function).__name__}", "Name a function")
         made = function(world)
+    return _as_basis(made)
+
+
+@contextmanager
+def modules_here() -> Iterator[None]:
+    """Modules in the current directory can be imported, before all others."""
+    known = list(sys.path)
+    sys.path.insert(0, str(Path.cwd()))
+    try:
+        yield
+    finally:
+        sys.path[:] = known
+
+
+@contextmanager
+def named_in(source: str) -> Iterator[None]:
+    """Whatever the user's own code raises, as costs that are refused."""
+    try:
+        yield
     except JourneymanError:
         raise
     except ModuleNotFoundError as fault:
         raise InvalidCosts(
             f"there is no module {fault.name!r}", "Install it, or start where its file lies"
         ) from fault
-    except Exception as fault:  # whatever the user's own code raises
+    except Exception as fault:
         raise InvalidCosts(
             f"{source} failed: {type(fault).__name__}: {fault}", "Repair the function"
         ) from fault
-    finally:
-        sys.path[:] = known
-    return _as_basis(made)
+
+
+def found_in_module(source: str) -> Any:
+    """What `module:name` means."""
+    module, _, name = source.partition(":")
+    found = getattr(importlib.import_module(module), name, None)
+    if found is None:
+        raise InvalidCosts(f"{module} has no function {name!r}", "Check the spelling")
+    return found
 
 
 def _as_basis(made: Any) -> CostBasis:

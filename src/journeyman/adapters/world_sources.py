@@ -138,8 +138,9 @@ def read_gymnasium_world(source: str, options: Options) -> World:
         environment.close()
 
 
-def make_environment(name: str, options: Options) -> Any:
-    """`gymnasium.make(name, ...)` with arguments of the types its environment expects.
+def make_environment(name: str, options: Options, **settings: Any) -> Any:
+    """`gymnasium.make(name, ...)` with arguments of the types its environment expects, and further
+    `settings` of `gymnasium.make` itself.
 
     That runs the code of the environment's package, which the user has named; a name `module:Id-v0`
     has Gymnasium import that module first.
@@ -154,7 +155,7 @@ def make_environment(name: str, options: Options) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # gymnasium warns of what is refused below
         arguments = arguments_for(name, _creator(gymnasium, name), given) if given else {}
-        return _made(lambda: gymnasium.make(name, **arguments), name, given)
+        return _made(lambda: gymnasium.make(name, **arguments, **settings), name, given)
 
 
 def _creator(gymnasium: Any, name: str) -> Callable[..., Any]:

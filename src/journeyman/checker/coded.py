@@ -153,6 +153,12 @@ class Code:
                 findings.leave_open(f"the source of {module}, which has no file to be compared")
                 continue
             found = importlib.util.find_spec(module)
+            if not findings.check(
+                found is not None,
+                f"the module {module} is not found here: its folder has to be on the path, or the "
+                "current one",
+            ):
+                continue
             path, now = Path((found and found.origin) or ""), None
             if path.suffix == ".py" and path.is_file():
                 now = sha256(path.read_bytes())

@@ -66,7 +66,7 @@ def clone(
 
     place = RunDirectory(run)
     place.require_free(resume=False, overwrite=overwrite)
-    if held_out is not None and _is_one_file(demonstrations, held_out):
+    if held_out is not None and is_one_file(demonstrations, held_out):
         raise InvalidFile(
             f"{held_out} holds the records that the policy is fitted to; they prove nothing",
             "Give other records to --held-out, or leave it out: the policy is then cross-fitted",
@@ -90,7 +90,7 @@ def clone(
     notifier(quiet)(f"Everything is in {run}; next: journeyman audit {run}")
 
 
-def _is_one_file(one: str, other: str) -> bool:
+def is_one_file(one: str, other: str) -> bool:
     """Whether two sources are the same file or directory, or copies of one file."""
     first, second = Path(one), Path(other)
     if not (first.exists() and second.exists()):

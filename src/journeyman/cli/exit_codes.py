@@ -172,6 +172,11 @@ SPELLINGS: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"(?<!option )\bhorizon=(\d+)", r"--horizon \1"),
     (r"\bcost_range = \((\S+), (\S+)\)", r"--cost-range \1 \2"),
     (r"\bdiscount = ", "--discount "),
+    (
+        r"; if it looks at rewards, give EpisodeTotals\.of_episodes\(.*?\)",
+        "; records hold no rewards, so it cannot look at them",
+    ),
+    (r"List some: GymnasiumSimulator\(.*", "List some with --actions, for example '-1 0 1'"),
     (r"expert_is=jm\.Rational\(regret_per_step=([\d.]+)\)", r"--expert-is rational:\1"),
     (r"\bexpert_is\b(?! = )", "--expert-is"),
     (r"; Rational\(regret_per_step=0\) is", "; rational:0 is"),

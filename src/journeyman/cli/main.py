@@ -10,6 +10,7 @@ from journeyman.cli.compare_command import compare
 from journeyman.cli.demo import demo, doctor
 from journeyman.cli.help_pages import Application
 from journeyman.cli.learn import learn, requirements
+from journeyman.cli.mixture_command import mixture
 from journeyman.cli.new_command import new
 from journeyman.cli.output import TRACEBACK, Commands
 from journeyman.cli.policy_commands import export_policy, show_policy
@@ -75,6 +76,7 @@ for command in (
     record,
     learn,
     clone,
+    mixture,
     compare,
     certify,
     audit,

@@ -5,6 +5,7 @@ inferred, planned with in another world).
 """
 
 import json
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -100,7 +101,10 @@ def audit(
     regret: Regret = None,
     trust_code: Annotated[
         bool,
-        typer.Option("--trust-code", help="Call the functions that a run in a large world names."),
+        typer.Option(
+            "--trust-code",
+            help="Call the functions that a run in a simulator or a large world names.",
+        ),
     ] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -109,10 +113,12 @@ def audit(
     Exit 4 when one does not follow from the saved inputs or what was asked for is not certified, 6
     when the records contradict what was declared about the expert.
     """
+    from journeyman.adapters.cost_sources import modules_here
     from journeyman.runs.run_directory import evidence_in
 
     evidence = evidence_in(run)
-    outcome = jm.audit(evidence, trust_code=trust_code)
+    with modules_here() if trust_code else nullcontext():
+        outcome = jm.audit(evidence, trust_code=trust_code)
     result = {
         "run": str(run), "passed": outcome.passed, "findings": list(outcome.findings),
         "checked": outcome.checked, "complete": outcome.complete,
@@ -206,6 +212,10 @@ def _found(place: Any) -> dict[str, str]:
         **({"chosen for": str(result["reason"])} if result.get("reason") else {}),
         "status": f"{result.get('status')}: {result.get('message')}",
     }
+    if result.get("candidates"):
+        used = [one for one in result["candidates"] if one["weight"] > 0]
+        shares = (f"{one['candidate']} {one['weight']:.1%}" for one in used)
+        outcome["mixture"] = ", ".join(shares)
     elapsed = last_elapsed(place.metrics)
     return outcome if elapsed is None else outcome | {"solving": seconds(elapsed)}
 

@@ -219,9 +219,13 @@ def reproduction(data: ReportData, prefix: str) -> Section:
 
 def _circumstances(data: ReportData) -> Iterator[tuple[str, str]]:
     problem = data.certificate.problem
-    yield "problem", type(problem).__name__
-    recorded = data.certificate.agreement is not None
-    yield "simulator" if not (problem.has_states or recorded) else "world", repr(problem.world)
+    recorded, made_by = data.certificate.agreement is not None, getattr(problem, "made_by", None)
+    if made_by is None:
+        yield "problem", type(problem).__name__
+    else:
+        yield "made by", made_by
+    if problem.world is not None:
+        yield "simulator" if not (problem.has_states or recorded) else "world", repr(problem.world)
     if not recorded:
         costs = f"{problem.basis.num_costs} costs"
         yield "costs", costs if data.world is None else repr(problem.basis)

@@ -27,6 +27,7 @@ from journeyman.certificate.lower_bounds import LowerBounds
 from journeyman.certificate.regret import Regret
 from journeyman.certificate.saving import (
     CERTIFICATE,
+    CODE,
     CSR,
     INPUT_VERSION,
     KIND,
@@ -35,6 +36,7 @@ from journeyman.certificate.saving import (
 )
 from journeyman.certificate.terms import Combination, Premise, PremiseStatus, Statistics, Term
 from journeyman.costs import CostBasis, CostClass
+from journeyman.costs.cost_class import Totals
 from journeyman.costs.registry import cost_class_from
 from journeyman.demonstrations import (
     Blend,
@@ -82,8 +84,9 @@ def read_policy(directory: PathLike) -> tuple[World, Policy, Demonstrations | No
     _compare(place, facts)
     if "policy.npz" not in facts["inputs"] or "world.npz" not in facts["inputs"]:
         raise InvalidPolicy(
-            f"{place} holds no policy in a world of arrays: there are records only, or code",
-            "Give a run of such a world, by learn",
+            f"{place} holds no policy in a world of arrays, whose states could be listed: there "
+            "are records only, or code",
+            "Ask it for its actions in Python: jm.certificate.load_policy(directory)",
         )
     recorded = DEMONSTRATIONS in facts["inputs"]
     demos = Demonstrations.load(place / DEMONSTRATIONS) if recorded else None
@@ -346,6 +349,8 @@ class SavedProblem:
     world: SavedWorld | None
     discount: float
     level: Level
+    made_by: str
+    """The functions that are called to make it again."""
     records = None
     has_known_cost = False
 
@@ -364,6 +369,10 @@ class SavedProblem:
     @property
     def total_time(self) -> float:
         return self.effective_horizon
+
+    @property
+    def totals(self) -> Totals:
+        return Totals(self.basis, self.effective_horizon)
 
     @property
     def gap_scale(self) -> float:
@@ -417,4 +426,7 @@ def _coded_problem(place: Path, files: dict[str, str]) -> SavedProblem:
         None if None in sizes else SavedWorld(*sizes, discount),
         discount,
         Level.SAMPLED if None in sizes else Level.STEPPED,
+        ", ".join(
+            call["function"] for call in read_json(place / CODE, LONGEST_TEXT, REMEDY)["calls"]
+        ),
     )

@@ -136,8 +136,8 @@ def _table_of(source: Any) -> Any:
     if not hasattr(table, "__getitem__") or not hasattr(table, "__len__") or not len(table):
         raise InvalidWorld(
             f"{type(environment).__name__} has no transition table P",
-            "Only environments with a finite table can become an explicit world; "
-            "others need a simulator-based solver",
+            "Only environments with a finite table can become an explicit world. Others are run: "
+            "jm.GymnasiumSimulator, on the command line journeyman mixture",
         )
     return table
 
