@@ -168,8 +168,8 @@ def mixture(
     steps = horizon or _horizon(discount)
     given = _Given(
         partial(
-            _simulator, environment.removeprefix("gym:"), costs, discount, actions=actions, names=names,
-            cost_range=cost_range, after_end=after_end, options=parsed_options(option),
+            _simulator, environment.removeprefix("gym:"), costs, discount, actions=actions,
+            names=names, cost_range=cost_range, after_end=after_end, options=parsed_options(option),
         ),
         demonstrations, held_out, costs, cost_class, candidate or [],
         partial(
@@ -362,9 +362,7 @@ def _uniform(simulator: Any) -> Any:
     size = math.prod(simulator.observation_shape)
     if simulator.observation_axes == 0:
         law = np.exp(logits) / np.exp(logits).sum()
-        return jm.demonstrations.expectation.ClonedPolicy(
-            np.zeros(1, np.int64), np.stack([law] * 2)
-        )
+        return ClonedPolicy(np.zeros(1, np.int64), np.stack([law] * 2))
     layers = (np.zeros((size, 1)), [0.0], np.zeros((1, 1)), [0.0], np.zeros((1, last + 1)), logits)
     return jm.policy.NetworkPolicy(
         layers, np.zeros(size), np.ones(size), greedy=False,

@@ -219,13 +219,8 @@ def reproduction(data: ReportData, prefix: str) -> Section:
 
 def _circumstances(data: ReportData) -> Iterator[tuple[str, str]]:
     problem = data.certificate.problem
-    recorded, made_by = data.certificate.agreement is not None, getattr(problem, "made_by", None)
-    if made_by is None:
-        yield "problem", type(problem).__name__
-    else:
-        yield "made by", made_by
-    if problem.world is not None:
-        yield "simulator" if not (problem.has_states or recorded) else "world", repr(problem.world)
+    recorded = data.certificate.agreement is not None
+    yield from _origin(problem, recorded)
     if not recorded:
         costs = f"{problem.basis.num_costs} costs"
         yield "costs", costs if data.world is None else repr(problem.basis)
@@ -247,6 +242,14 @@ def _circumstances(data: ReportData) -> Iterator[tuple[str, str]]:
     if data.answer is not None:
         yield "solver", data.answer.engine
     yield "software", ", ".join(f"{name} {text}" for name, text in data.software.items())
+
+
+def _origin(problem: Any, recorded: bool) -> Iterator[tuple[str, str]]:
+    """The world, or the functions that make it where that is saved by reference."""
+    made_by = getattr(problem, "made_by", None)
+    yield ("problem", type(problem).__name__) if made_by is None else ("made by", made_by)
+    if problem.world is not None:
+        yield "simulator" if not (problem.has_states or recorded) else "world", repr(problem.world)
 
 
 def _class_name(data: ReportData) -> str:
