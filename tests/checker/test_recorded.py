@@ -10,7 +10,9 @@ import journeyman as jm
 from checker.forging import at, change_arrays, facts_of, failed, numbers_in, rehash, write_facts
 from journeyman.certificate.betting_means import upper_mean
 from journeyman.checker.betting import upper_mean as second_upper_mean
+from journeyman.policy.linear_values import LinearValuePolicy
 from journeyman.report.saved_run import read_run
+from journeyman.solvers.least_squares_planner import by_state
 
 
 def episodes(seed, *, ids=False, num_episodes=30, logged=False):
@@ -38,7 +40,7 @@ def network(part):
 
 
 def certified(kind):
-    ids, logged = kind in ("visited", "table"), kind == "logged"
+    ids, logged = kind in ("visited", "table", "states"), kind == "logged"
     demos = episodes(1, ids=ids, logged=logged)
     records = jm.world.Records(0.9, (-1, 0.5), use_probabilities=logged)
     problem = jm.Apprenticeship(records, None, demos)
@@ -46,17 +48,24 @@ def certified(kind):
         return jm.certify(problem, jm.demonstrations.cross_fit(demos, folds=3))
     if kind == "table":
         return jm.certify(problem, jm.Policy([[0.9, 0.1], [0.2, 0.8]] * 3))
-    if kind == "network":
-        return jm.certify(problem, jm.demonstrations.cross_fit(demos, network))
-    if kind == "greedy":
-        return jm.certify(problem, jm.demonstrations.cross_fit(demos))
+    if kind in LINEAR:
+        rng = np.random.default_rng(7)
+        features = LINEAR[kind](demos.step_states, rng)
+        values = rng.normal(size=(features.count, 2))
+        return jm.certify(problem, LinearValuePolicy(features, values, 0, 0 if ids else 1))
+    if kind in ("network", "greedy"):
+        fit = network if kind == "network" else None
+        return jm.certify(problem, jm.demonstrations.cross_fit(demos, fit))
     if kind == "mixture":
         some = [network(episodes(seed)) for seed in (5, 6)]
         return jm.certify(problem, jm.policy.MixturePolicy(some, [0.25, 0.75], 1))
     return jm.certify(problem, table)
 
 
-KINDS = ("visited", "table", "network", "greedy", "mixture", "plain", "logged")
+LINEAR = {
+    "quadratic": jm.solvers.quadratic, "radial": jm.solvers.Radial(6), "states": by_state,
+}  # fmt: skip
+KINDS = ("visited", "table", "network", "greedy", "mixture", *LINEAR, "plain", "logged")
 
 
 @pytest.fixture(scope="module")
@@ -104,6 +113,22 @@ def test_saved_policies_act_as_before(saved, kind):
         ]
         assert laws[0] == pytest.approx(laws[1])
     assert policy.weights == pytest.approx(certificate.policy.weights)
+
+
+@pytest.mark.parametrize("kind", LINEAR)
+def test_linear_values_that_were_changed_are_found(copied, kind):
+    place = copied(kind)
+    change_arrays(
+        place / "policy.npz",
+        lambda header, arrays: arrays.update({"0_coefficients": -arrays["0_coefficients"]}),
+    )
+    rehash(place)
+    failed(place, "does not take the action of step")
+    change_arrays(
+        place / "policy.npz", lambda header, arrays: header["policies"][0].update(features="own")
+    )
+    rehash(place)
+    failed(place, "the policies")
 
 
 def test_a_policy_that_was_not_saved_is_named(saved):

@@ -2,13 +2,18 @@
 
 import json
 import os
+import re
+import shlex
 import signal
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
+from typer.main import get_command
 
 import journeyman as jm
+from journeyman.cli.main import app
 
 pytest.importorskip("gymnasium")
 MODULE = "costs_of_a_pole"
@@ -314,6 +319,25 @@ def test_mistakes(call, here, given, code, words):
     assert "jm.certify" not in shown.words
     assert "Traceback" not in shown.err
     assert not (here / "run").exists()
+
+
+def test_the_commands_of_the_page_run(call, tmp_path, monkeypatch):
+    page = (Path(__file__).parents[2] / "docs" / "continuous-worlds.md").read_text(encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    module = re.search(r"```text\n# pole_costs.py\n(.*?)```", page, re.DOTALL)[1]
+    (tmp_path / "pole_costs.py").write_text(module)
+    record("demos.csv", 0)
+    commands = re.search(r"```sh\n(.*?)```", page, re.DOTALL)[1].strip().splitlines()
+    assert len(commands) == 3
+    for line in commands:
+        program, *arguments = shlex.split(line)
+        shown = call(*arguments)
+        assert (program, shown.code) == ("journeyman", 0), shown.err
+    table = page.partition("| option | |")[2].partition("After Ctrl-C")[0]
+    known = {name for one in get_command(app).commands["mixture"].params for name in one.opts}
+    named = set(re.findall(r"`(--[a-z-]+)", table))
+    assert len(named) > 8
+    assert named <= known
 
 
 def test_learn_names_this_command(call, here):
