@@ -53,7 +53,7 @@ def failing():
 """
 SMALL = (
     "--environment", "CartPole-v1", "--discount", 0.9, "--rollouts", 8, "--certified-rollouts", 20,
-    "--rounds", 3, "--budget", 400, "--horizon", 30,
+    "--rounds", 3, "--plan-steps", 400, "--horizon", 30,
 )  # fmt: skip
 
 

@@ -160,7 +160,8 @@ def _by_function(source: str, world: World) -> CostBasis:
     with modules_here(), named_in(source):
         function = found_in_module(source)
         if not callable(function):
-            raise InvalidCosts(f"{source} is a {type(function).__name__}", "Name a function")
+            module, _, name = source.partition(":")
+            raise InvalidCosts(f"{module} has no function {name!r}", "Name a function")
         made = function(world)
     return _as_basis(made)
 

@@ -13,22 +13,26 @@ import typer
 from typer.core import TyperCommand
 
 WORDS = {
-    "SOURCE": "source world costs demonstrations held_out",
+    "SOURCE": "source world costs demonstrations held_out candidate",
     "FILE": "config csv output report target",
     "DIR": "directory out save",
     "RUN": "run",
     "POLICY": "policy expert",
     "KEY=VALUE": "option set_ env_arg",
-    "NAME": "case env example solver cost_class demonstrations_format named_format",
-    "NAMES": "solvers",
+    "NAME": "case env environment example solver planner cost_class demonstrations_format "
+    "named_format",
+    "NAMES": "solvers names",
+    "ACTIONS": "actions",
     "STATE": "initial state terminal_state",
     "STATES": "absorbing",
     "PREMISES": "expert_is",
     "LIMIT": "budget",
     "LOW HIGH": "cost_range",
     "SECONDS": "checkpoint_every time_limit",
-    "N": "cells folds horizon jobs limit port seed seeds size steps trajectories truncated_at",
-    "NUMBER": "accuracy discount failure_probability gap regret step_discount temperature",
+    "N": "cells certified_rollouts folds horizon jobs limit plan_steps port rollouts rounds seed "
+    "seeds size steps trajectories truncated_at",
+    "NUMBER": "accuracy after_end discount failure_probability gap noise regret step_discount "
+    "temperature",
     "GIGABYTES": "memory_gb",
 }
 """What stands for a value, and the parameters it stands for."""

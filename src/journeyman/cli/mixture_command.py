@@ -111,7 +111,7 @@ def mixture(
         str, typer.Option(help="least-squares; none to mix the given policies only.")
     ] = LEAST_SQUARES,
     rounds: Annotated[int, typer.Option(help="At most; one candidate each.", min=2)] = 12,
-    budget: Annotated[
+    plan_steps: Annotated[
         int, typer.Option(help="Steps of the simulator that a plan may take.", min=1)
     ] = 20_000,
     rollouts: Annotated[int, typer.Option(help="Episodes of each candidate.", min=2)] = 100,
@@ -151,7 +151,7 @@ def mixture(
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Learn from recorded observations and a simulator, and certify.
+    """Learn from observations and a simulator, and certify.
 
     A clone of the records and policies planned for the currently worst cost are mixed so that they
     match the expert in every cost. Observations may be continuous. Exit 4 when nothing is
@@ -181,7 +181,7 @@ def mixture(
         "time_limit": time_limit,
     }  # fmt: skip
     if planner == LEAST_SQUARES:
-        search |= {"budget": budget, "rounds": rounds}
+        search |= {"budget": plan_steps, "rounds": rounds}
     evaluation = jm.Rollouts(certified_rollouts, steps)
     learning = _Learning(run, given, search, evaluation, failure_probability, overwrite)
     result = learning.go(as_json, quiet)

@@ -248,7 +248,7 @@ def _origin(problem: Any, recorded: bool) -> Iterator[tuple[str, str]]:
     """The world, or the functions that make it where that is saved by reference."""
     made_by = getattr(problem, "made_by", None)
     yield ("problem", type(problem).__name__) if made_by is None else ("made by", made_by)
-    if problem.world is not None:
+    if made_by is None or problem.has_states:
         yield "simulator" if not (problem.has_states or recorded) else "world", repr(problem.world)
 
 

@@ -338,6 +338,13 @@ class SavedWorld:
     discount: float
 
 
+@dataclass(frozen=True)
+class SavedSimulator:
+    """What is known of a simulator that is named by reference."""
+
+    discount: float
+
+
 @dataclass(frozen=True, eq=False)
 class SavedProblem:
     """What a report says of a problem; its world and costs are code, which is not run."""
@@ -346,7 +353,7 @@ class SavedProblem:
     cost_class: CostClass
     expectation: ExpertExpectation
     demonstrations: Demonstrations | None
-    world: SavedWorld | None
+    world: SavedWorld | SavedSimulator
     discount: float
     level: Level
     made_by: str
@@ -360,7 +367,7 @@ class SavedProblem:
 
     @property
     def has_states(self) -> bool:
-        return self.world is not None
+        return isinstance(self.world, SavedWorld)
 
     @property
     def effective_horizon(self) -> float:
@@ -423,7 +430,7 @@ def _coded_problem(place: Path, files: dict[str, str]) -> SavedProblem:
         cost_class_from(stated["cost_class"]),
         expectation,
         Demonstrations.load(place / DEMONSTRATIONS) if recorded else None,
-        None if None in sizes else SavedWorld(*sizes, discount),
+        SavedSimulator(discount) if None in sizes else SavedWorld(*sizes, discount),
         discount,
         Level.SAMPLED if None in sizes else Level.STEPPED,
         ", ".join(
