@@ -1,14 +1,18 @@
 """Grown mixtures in a simulator: their numbers are saved, and no careful change of them passes."""
 
+import contextlib
 import shutil
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import journeyman as jm
 from checker.forging import (
     change_arrays,
     change_facts,
+    damage_file,
     edit,
     facts_of,
     numbers_in,
@@ -16,7 +20,8 @@ from checker.forging import (
     write_facts,
 )
 from checker.pole import balance
-from journeyman.errors import InvalidFile
+from fuzzing import tried
+from journeyman.errors import InvalidFile, JourneymanError
 
 pytest.importorskip("gymnasium")
 HORIZON = 30
@@ -316,3 +321,23 @@ def test_numbers_that_code_has_made_are_digested_too(problem_and_code, tmp_path)
     certificate.save(tmp_path / "run", code=[code, made])
     assert "the seed of the draws" in jm.audit(tmp_path / "run").not_derived
     assert jm.audit(tmp_path / "run", trust_code=True).require().complete
+
+
+FILES = ("certificate.json", "code.json", "demonstrations.npz", "policy.npz", "problem.npz",
+         "totals.npz")  # fmt: skip
+
+
+@tried(25)
+@given(st.sampled_from(FILES), st.integers(0, 2**31), st.binary(min_size=1, max_size=6))
+def test_damage_of_any_kind_is_a_finding_and_never_an_error(
+    saved, tmp_path_factory, name, where, damage
+):
+    place = tmp_path_factory.getbasetemp() / "damaged-mixture"
+    if not damage_file(saved, place, name, where, damage):
+        return
+    assert not jm.audit(place).passed
+    if name != "certificate.json":
+        rehash(place)
+        jm.audit(place)
+        with contextlib.suppress(JourneymanError):
+            jm.certificate.load_policy(place)

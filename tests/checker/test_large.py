@@ -854,7 +854,10 @@ def test_source_behind_the_source_is_digested_too(witness):
         (lambda facts: facts["sources"].update({"journeyman.gallery": "0" * 64}), "has changed"),
         (lambda facts: facts["sources"].update({"journeyman.gallery": "abc"}), "has no digest"),
         (lambda facts: facts["sources"].update({"journeyman.gallery": None}), "has no file"),
-        (lambda facts: facts["sources"].update({"no_such": "0" * 64}), "source of no_such has"),
+        (
+            lambda facts: facts["sources"].update({"no_such": "0" * 64}),
+            "the module no_such is not found here",
+        ),
     ],
 )
 def test_other_digests_of_sources_are_found(run, change, words):

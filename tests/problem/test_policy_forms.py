@@ -8,6 +8,7 @@ import pytest
 
 import journeyman as jm
 from journeyman.demonstrations.expectation import clone_visited_states
+from journeyman.errors import InvalidPolicy
 from journeyman.policy.linear_values import (
     LinearValuePolicy,
     QuadraticFeatures,
@@ -134,3 +135,14 @@ def test_what_is_not_numbers_has_no_form():
     for policy in (own, by_hand, other, named, rule, lambda seen, rng: seen, None):
         assert form_of(policy) is None
     assert policy_of({"form": "unheard of"}, {}.get) is None
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_words_that_lack_something_are_refused(name):
+    form = form_of(policies()[name])
+    for word in set(form.words) - {"form"}:
+        less = {key: value for key, value in form.words.items() if key != word}
+        with pytest.raises(InvalidPolicy, match="is not whole"):
+            policy_of(less, lambda part: form.arrays[part])
+    with pytest.raises(InvalidPolicy, match="is not whole"):
+        policy_of(form.words, {}.__getitem__)

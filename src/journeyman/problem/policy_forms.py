@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from journeyman.demonstrations.expectation import ClonedPolicy
+from journeyman.errors import InvalidPolicy
 from journeyman.policy.linear_values import (
     LinearValuePolicy,
     QuadraticFeatures,
@@ -67,6 +68,15 @@ def form_of(policy: Any) -> PolicyForm | None:
 
 def policy_of(words: dict[str, Any], part: Callable[[str], NDArray[Any]]) -> Any:
     """The policy again, from its words and its arrays by name; None where the form is another."""
+    try:
+        return _made(words, part)
+    except (KeyError, TypeError) as fault:
+        raise InvalidPolicy(
+            f"a policy of the form {words.get('form')!r} is not whole ({fault!r})", "Save it again"
+        ) from fault
+
+
+def _made(words: dict[str, Any], part: Callable[[str], NDArray[Any]]) -> Any:
     form = words["form"]
     if form == VISITED:
         return ClonedPolicy(part("states"), part("laws"))
@@ -82,7 +92,7 @@ def policy_of(words: dict[str, Any], part: Callable[[str], NDArray[Any]]) -> Any
             features, part("coefficients"), words["first_action"], words["observation_axes"]
         )
     if form == WRAPPED:
-        return ObservationPolicy(policy_of(words["policy"], part), words["observation_axes"])
+        return ObservationPolicy(_made(words["policy"], part), words["observation_axes"])
     return None
 
 
