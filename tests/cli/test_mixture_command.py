@@ -188,6 +188,17 @@ def test_listed_actions_and_options_of_the_environment(call, here):
     assert trusted.code == 0, trusted.out
 
 
+def test_continuous_actions_in_records_are_refused_with_the_way_out(call, here):
+    rows = (here / "car.csv").read_text().replace(",2,\n", ",0.37,\n")
+    (here / "forces.csv").write_text(rows)
+    shown = call(
+        "mixture", "run", *options("time", "forces.csv"), "--environment",
+        "MountainCarContinuous-v0", "--actions", "-1 0.5 1",
+    )  # fmt: skip
+    assert shown.code == 3
+    assert "'0.37', expected a whole number. With --actions records hold the numbers" in shown.words
+
+
 def test_numbered_states(call, here):
     record_lake(here / "lake.csv")
     shown = call(

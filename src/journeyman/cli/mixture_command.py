@@ -214,6 +214,19 @@ class _Given:
                 "Give other records to --held-out, or leave it out",
             )
 
+    def records(self, source: str, simulator: Any) -> Demonstrations:
+        """The demonstrations of a file."""
+        try:
+            return self.read(source)
+        except InvalidFile as fault:
+            if simulator.actions is None or "whole number" not in fault.what:
+                raise
+            raise InvalidFile(
+                fault.what,
+                "With --actions records hold the numbers 0, 1, ... of the listed actions; in "
+                "Python simulator.nearest_actions(actions) finds them",
+            ) from fault
+
 
 @dataclass(frozen=True)
 class _Learning:
@@ -259,8 +272,8 @@ class _Learning:
         given, seed = self.given, self.search["seed"]
         made = given.simulator()
         simulator = made.made
-        shown = given.read(given.demonstrations)
-        fresh = shown if given.held_out is None else given.read(given.held_out)
+        shown = given.records(given.demonstrations, simulator)
+        fresh = shown if given.held_out is None else given.records(given.held_out, simulator)
         problem, certified = (
             _problem(simulator, one, given.costs, given.cost_class) for one in (shown, fresh)
         )
