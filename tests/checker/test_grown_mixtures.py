@@ -144,6 +144,22 @@ def test_states_with_numbers_and_listed_actions_pass(tmp_path):
         assert jm.audit(tmp_path / "run", trust_code=True).require().complete
 
 
+def test_a_mixture_that_grew_in_a_world_of_callables_passes(tmp_path):
+    code = jm.certificate.Reference("checker.large_code:small", seed=1)
+    world, costs, members = (code.made[part] for part in ("world", "costs", "members"))
+    demos = jm.record(code.made["stepped"], members[3], trajectories=30, horizon=15, seed=0)
+    problem = jm.Apprenticeship(world, costs, demos)
+    planner = jm.solvers.LeastSquaresPlanner(15)
+    solver = jm.PolicyMixture(
+        [members[0]], 50, 15, seed=4, planner=planner, rounds=3, budget=2_000, noise=0
+    )
+    answer = jm.solve(problem, solver)
+    assert answer.mixture.weights[1:].sum() > 0
+    certificate = jm.certify(problem, answer)
+    certificate.save(tmp_path / "run", code=code, evaluation=answer.rollouts)
+    assert jm.audit(tmp_path / "run", trust_code=True).require().complete
+
+
 def test_a_policy_of_numbers_is_read_without_code(saved, problem_and_code):
     policy = jm.certificate.load_policy(saved)
     assert policy.weights.tolist() == [0.2, 0.5, 0.3]
