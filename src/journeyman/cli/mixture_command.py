@@ -277,7 +277,7 @@ class _Learning:
         problem, certified = (
             _problem(simulator, one, given.costs, given.cost_class) for one in (shown, fresh)
         )
-        code, further = _given(given.candidates)
+        code, further = _further(given.candidates)
         policies = {CLONE: _cloned(shown, seed), UNIFORM: _uniform(simulator), **further}
         way: Any = None
         if "budget" in self.search:
@@ -383,7 +383,7 @@ def _uniform(simulator: Any) -> Any:
     )  # fmt: skip
 
 
-def _given(sources: Sequence[str]) -> tuple[list[Any], dict[str, Any]]:
+def _further(sources: Sequence[str]) -> tuple[list[Any], dict[str, Any]]:
     """References to code, and policies by the names they were given by."""
     from journeyman.adapters.cost_sources import found_in_module, named_in, runs_code
     from journeyman.policy.acting import require_policy
