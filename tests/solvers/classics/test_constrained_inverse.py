@@ -95,7 +95,3 @@ def test_a_known_cost_has_no_expert():
     forward = jm.Forward(floor(2), np.ones(4))
     with pytest.raises(jm.errors.InvalidProblem, match="learns from an expert"):
         jm.solve(forward, ConstrainedInverse())
-
-
-def test_conformance():
-    jm.testing.check_solver(ConstrainedInverse(tolerance=1e-4), seeds=1)

@@ -268,11 +268,6 @@ def test_equal_seeds_give_equal_bits_and_others_do_not():
     assert not np.array_equal(one.reduced.coefficients, other.reduced.coefficients)
 
 
-@pytest.mark.parametrize("solver", [SOLVER, jm.solvers.PriorMirrorDescent()], ids=["game", "prior"])
-def test_they_keep_the_promises_of_solvers(solver):
-    jm.testing.check_solver(replace(solver, max_iterations=600), seeds=1)
-
-
 @pytest.mark.parametrize(
     "wrong",
     [

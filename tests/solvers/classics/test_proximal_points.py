@@ -146,11 +146,6 @@ def test_offline_needs_records():
         jm.solve(problem, OFFLINE)
 
 
-def test_they_keep_the_promises_of_solvers():
-    jm.testing.check_solver(replace(SOLVER, max_iterations=2, inner_iterations=30), seeds=1)
-    jm.testing.check_solver(replace(OFFLINE, inner_iterations=30), seeds=1, trajectories=5)
-
-
 def stepped_grid():
     """An explicit world that is asked by callables, and where the truth is known."""
     world, basis, expert = jm.gallery.grid(5, macro_cells=2)
