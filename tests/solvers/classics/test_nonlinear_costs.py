@@ -171,6 +171,21 @@ def test_the_function_is_the_cost_here_and_elsewhere(solver):
 
 
 @both
+def test_in_a_world_with_a_horizon_it_is_the_cost_of_a_step(solver):
+    example, problem = objects()
+    learned = jm.solve(problem, solver).nonlinear
+    there = example.world.with_horizon(6, 0.8)
+    found = learned.on(there, example.basis)
+    lifted = there.layers.lifted(learned.per_pair, there.pairs)
+    assert found == pytest.approx(lifted, abs=1e-9)
+    values, base = np.zeros(example.world.num_states), example.world
+    for _ in range(6):  # backwards from the end
+        values = base.pairs.smallest(learned.per_pair + 0.8 * base.transition @ values)
+    least = jm.expected_cost(there, jm.plan(there, found).policy, found)
+    assert least == pytest.approx(base.initial @ values)
+
+
+@both
 def test_rewards_and_sparse_features_are_costs_like_others(solver):
     example, problem = objects()
     plain = jm.solve(problem, solver)
