@@ -9,6 +9,7 @@ import journeyman as jm
 from journeyman.errors import InvalidCosts, InvalidProblem, InvalidSolver
 from journeyman.policy import soft_plan
 from journeyman.solvers import FeatureConstruction, GaussianProcessCosts, NonlinearCost
+from journeyman.solvers.classics import gaussian_process_costs
 from journeyman.solvers.classics.feature_construction import (
     Record,
     best_split,
@@ -99,6 +100,26 @@ def test_the_posterior_is_that_of_its_formula():
     assert found.at(point).objective == pytest.approx(-(likelihood + prior), rel=1e-9)
     cost_of_rows = found.function(point)(found.table.rows)
     assert cost_of_rows[found.table.of_pairs] == pytest.approx(cost, rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_converged_means_that_the_gradient_is_within_the_tolerance(seed, monkeypatch):
+    problem, found = objects(6, seed=seed)[1], []
+    descend = gaussian_process_costs._Search._descend
+
+    def followed(self, start):
+        point, value, status = descend(self, start)
+        gradient = self.posterior.at(point).gradient
+        found.append((status, np.abs(gradient[: self.posterior.num_inducing]).max()))
+        return point, value, status
+
+    monkeypatch.setattr(gaussian_process_costs._Search, "_descend", followed)
+    for tolerance in (1e-3, 1e-5):
+        solver = GaussianProcessCosts(tolerance=tolerance)
+        assert jm.solve(problem, solver).status in (jm.Status.CONVERGED, jm.Status.OPTIMAL)
+        status, steepest = found[-1]
+        assert status is jm.Status.CONVERGED
+        assert steepest <= 2 * tolerance  # soft plans begin elsewhere
 
 
 def test_relevant_features_are_found():
