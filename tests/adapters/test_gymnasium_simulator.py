@@ -205,6 +205,7 @@ class Dictionary(gymnasium.Env):
         (Dictionary, {}, "FlattenObservation"),
         (42, {}, "the environment is a int"),
         ("CartPole-v1", {"num_envs": 0}, "num_envs = 0"),
+        ("CartPole-v1", {"num_envs": True}, "num_envs = True"),
         ("CartPole-v1", {"discount": 1.0}, "discount"),
         ("CartPole-v1", {"costs": None}, "costs is a NoneType"),
     ],
@@ -228,6 +229,15 @@ def test_costs_are_checked_in_every_step(function, complaint):
     simulator = jm.GymnasiumSimulator("CartPole-v1", costs, 0.9)
     with pytest.raises(jm.errors.InvalidCosts, match=complaint):
         simulator.totals(at_random, 2, 5, np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("action", [0.5, np.nan, -1, 2])
+def test_what_is_no_number_of_an_action_is_refused(action):
+    simulator = jm.GymnasiumSimulator("CartPole-v1", balance_costs(), 0.9)
+    with pytest.raises(jm.errors.InvalidPolicy, match="takes action"):
+        simulator.totals(
+            lambda seen, rng: np.full(len(seen), action), 2, 5, np.random.default_rng(0)
+        )
 
 
 def test_what_costs_after_the_end_lies_in_the_range():

@@ -108,11 +108,9 @@ class GymnasiumSimulator(StatedCosts):
                 f"costs is a {type(costs).__name__}",
                 "Give jm.costs.StepCosts(function, names, lowest=..., highest=...)",
             )
-        if not isinstance(num_envs, int | np.integer) or num_envs < 1:
-            raise InvalidWorld(f"num_envs = {num_envs!r}", "Give a whole number from 1")
         assign(
             self, environment=environment, costs=costs, discount=checked_discount(discount),
-            num_envs=int(num_envs),
+            num_envs=require_whole("num_envs", num_envs, 1, InvalidWorld),
         )  # fmt: skip
         row = self._make_row(1)
         row.close()
@@ -310,18 +308,19 @@ class GymnasiumSimulator(StatedCosts):
         discrete = self.actions is not None or type(self.action_space).__name__ == "Discrete"
         if not discrete or not chosen.size:
             return
+        if self.actions is not None and chosen.dtype.kind not in "iu":
+            raise InvalidPolicy(
+                f"the policy returns actions of type {chosen.dtype}, and actions are listed",
+                "Return the number of an action in the list",
+            )
         first, last = self.action_numbers[[0, -1]]
-        wrong = chosen[(chosen < first) | (chosen > last)]
+        numbers = np.asarray(chosen, dtype=float)
+        wrong = chosen[~((numbers >= first) & (numbers <= last) & (numbers == np.floor(numbers)))]
         if wrong.size:
             raise InvalidPolicy(
                 f"the policy takes action {wrong.ravel()[0]}, and the environment has "
                 f"{first}..{last}",
                 "Give a policy whose actions are those of the environment, numbered alike",
-            )
-        if self.actions is not None and chosen.dtype.kind not in "iu":
-            raise InvalidPolicy(
-                f"the policy returns actions of type {chosen.dtype}, and actions are listed",
-                "Return the number of an action in the list",
             )
 
     def __repr__(self) -> str:
