@@ -240,6 +240,35 @@ def test_what_is_no_number_of_an_action_is_refused(action):
         )
 
 
+class Blind(gymnasium.Env):
+    """Its sensor fails in the second step."""
+
+    observation_space = gymnasium.spaces.Box(-1, 1, (1,))
+    action_space = gymnasium.spaces.Discrete(2)
+
+    def reset(self, seed=None, options=None):
+        super().reset(seed=seed)
+        self.time = 0
+        return np.zeros(1), {}
+
+    def step(self, action):
+        self.time += 1
+        return np.full(1, np.nan if self.time > 1 else 0.0), 1.0, False, False, {}
+
+
+def test_what_learners_are_shown_is_finite():
+    costs = jm.costs.StepCosts(lambda o, a, after, r, end: r[:, None], ["c"], lowest=0, highest=1)
+    simulator = jm.GymnasiumSimulator(Blind, costs, 0.9, num_envs=2)
+    candidates = [lambda seen, rng: np.zeros(len(seen), dtype=int)]
+    problem = jm.Apprenticeship(simulator, None, jm.EpisodeTotals([[1.0]], unrecorded=1.0))
+    planner = jm.solvers.LeastSquaresPlanner(horizon=5)
+    mixture = jm.solvers.PolicyMixture(
+        candidates, rollouts=4, horizon=5, seed=0, planner=planner, rounds=2, budget=40
+    )
+    with pytest.raises(jm.errors.InvalidWorld, match="environment shows is not finite"):
+        jm.solve(problem, mixture)
+
+
 def test_what_costs_after_the_end_lies_in_the_range():
     with pytest.raises(jm.errors.InvalidCosts, match="after the end of an episode"):
         jm.costs.StepCosts(lambda *_: None, ["c"], lowest=0.5, highest=1)

@@ -27,6 +27,7 @@ from journeyman.arrays import (
     assign,
     read_only,
     real_array,
+    require_finite,
     require_whole,
 )
 from journeyman.costs.functions import StepCosts
@@ -143,7 +144,10 @@ class GymnasiumSimulator(StatedCosts):
             parts = [Steps.sorted(self._played(row, policy, horizon, rng)) for row in rows]
         finally:
             rows[0].close()
-        return Steps.joined(parts).first(trajectories)
+        found = Steps.joined(parts).first(trajectories)
+        for shown in (found.observations, found.following):
+            require_finite("what the environment shows", shown, InvalidWorld)
+        return found
 
     def record(
         self, policy: AnyPolicy, *, trajectories: int, horizon: int, seed: int
