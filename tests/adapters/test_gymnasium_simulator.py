@@ -240,6 +240,15 @@ def test_what_is_no_number_of_an_action_is_refused(action):
         )
 
 
+@pytest.mark.parametrize("ask", ["totals", "steps"])
+def test_no_episodes_are_refused(ask):
+    simulator = jm.GymnasiumSimulator("CartPole-v1", balance_costs(), 0.9)
+    with pytest.raises(jm.errors.InvalidDemonstrations, match="trajectories = 0"):
+        getattr(simulator, ask)(
+            lambda seen, rng: np.zeros(len(seen), int), 0, 5, np.random.default_rng(0)
+        )
+
+
 class Blind(gymnasium.Env):
     """Its sensor fails in the second step."""
 

@@ -262,6 +262,7 @@ class GymnasiumSimulator(StatedCosts):
 
     def _rows(self, trajectories: int) -> list["_Row"]:
         """One row of environments, as often as it takes."""
+        require_whole("trajectories", trajectories, 1, InvalidDemonstrations)
         row = self._make_row(min(self.num_envs, trajectories))
         return [row] * -(-trajectories // row.size)
 
