@@ -48,6 +48,8 @@ METHODS = (
            "PolicyMatching", 1, ("Projection",)),
     Method("Maximum entropy", 2008, "Ziebart et al.", "linear cost, soft plans", "MaximumEntropy",
            1, ("Projection",)),
+    Method("Inverse constraints", 2023, "Schlaginhaufen, Kamgarpour", "known budgets, soft plans",
+           "ConstrainedInverse", 1, ("Maximum entropy",)),
     Method("FIRL", 2010, "Levine et al.", "trees of features, planner", "FeatureConstruction", 2),
     Method("GPIRL", 2011, "Levine et al.", "kernels, soft plans", "GaussianProcessCosts", 2,
            ("FIRL", "Maximum entropy")),
@@ -60,9 +62,9 @@ METHODS = (
     Method("LPAL", 2008, "Syed, Bowling, Schapire", "laws; one linear program", "LinearProgram", 5,
            ("MWAL",)),
     Method("Large programs", 2014, "Abbasi-Yadkori et al.", "known cost, rows, features",
-           "StochasticSubgradient (Forward)", 5, ("LPAL",)),
+           "StochasticSubgradient (Forward)", 5),
     Method("SGD-AL", 2021, "Kamoutsi, Banjac, Lygeros", "rows of laws, features",
-           "StochasticSubgradient", 5, ("Large programs",)),
+           "StochasticSubgradient", 5, ("LPAL", "Large programs")),
     Method("Primal-dual", 2021, "Kamoutsi, Banjac, Lygeros", "next states of pairs",
            "OccupancyMirrorDescent", 5, ("SGD-AL",)),
     Method("Proximal points", 2022, "Viano et al.", "laws at pairs, or records",
@@ -144,14 +146,16 @@ def tree() -> str:
         add(svg, "text", name, x="10", y=str(min(mine) + 36), **{"class": "quiet"})
     for method in METHODS:
         for source in method.sources:
-            arrow(svg, where[source], where[method.name])
+            (x, y), (goal, level) = where[source], where[method.name]
+            between = any(x < other < goal and y == at for other, at in where.values())
+            arrow(svg, (x, y), (goal, level), straight=y == level and not between)
     for method in METHODS:
         box(svg, method, *where[method.name])
     ET.indent(svg)
     return ET.tostring(svg, encoding="unicode") + "\n"
 
 
-def arrow(svg: ET.Element, start: tuple[int, int], end: tuple[int, int]) -> None:
+def arrow(svg: ET.Element, start: tuple[int, int], end: tuple[int, int], *, straight: bool) -> None:
     """From the right side of one box to the left side of another; within a column around the left
     side, and past other columns between two rows."""
     y, level = start[1] + HEIGHT // 2, end[1] + HEIGHT // 2
@@ -159,7 +163,7 @@ def arrow(svg: ET.Element, start: tuple[int, int], end: tuple[int, int]) -> None
     if start[0] == end[0]:
         x, near = start[0], start[0] - GAP + 8
         path = f"M{x},{y}C{near},{y} {near},{level} {goal},{level}"
-    elif goal - x == GAP or y == level:
+    elif goal - x == GAP or straight:
         path = f"M{x},{y}C{x + 20},{y} {goal - 22},{level} {goal},{level}"
     else:
         down = 6 if level > y else -6

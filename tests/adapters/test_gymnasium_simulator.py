@@ -205,6 +205,7 @@ class Dictionary(gymnasium.Env):
         (Dictionary, {}, "FlattenObservation"),
         (42, {}, "the environment is a int"),
         ("CartPole-v1", {"num_envs": 0}, "num_envs = 0"),
+        ("CartPole-v1", {"num_envs": True}, "num_envs = True"),
         ("CartPole-v1", {"discount": 1.0}, "discount"),
         ("CartPole-v1", {"costs": None}, "costs is a NoneType"),
     ],
@@ -228,6 +229,53 @@ def test_costs_are_checked_in_every_step(function, complaint):
     simulator = jm.GymnasiumSimulator("CartPole-v1", costs, 0.9)
     with pytest.raises(jm.errors.InvalidCosts, match=complaint):
         simulator.totals(at_random, 2, 5, np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("action", [0.5, np.nan, -1, 2])
+def test_what_is_no_number_of_an_action_is_refused(action):
+    simulator = jm.GymnasiumSimulator("CartPole-v1", balance_costs(), 0.9)
+    with pytest.raises(jm.errors.InvalidPolicy, match="takes action"):
+        simulator.totals(
+            lambda seen, rng: np.full(len(seen), action), 2, 5, np.random.default_rng(0)
+        )
+
+
+@pytest.mark.parametrize("ask", ["totals", "steps"])
+def test_no_episodes_are_refused(ask):
+    simulator = jm.GymnasiumSimulator("CartPole-v1", balance_costs(), 0.9)
+    with pytest.raises(jm.errors.InvalidDemonstrations, match="trajectories = 0"):
+        getattr(simulator, ask)(
+            lambda seen, rng: np.zeros(len(seen), int), 0, 5, np.random.default_rng(0)
+        )
+
+
+class Blind(gymnasium.Env):
+    """Its sensor fails in the second step."""
+
+    observation_space = gymnasium.spaces.Box(-1, 1, (1,))
+    action_space = gymnasium.spaces.Discrete(2)
+
+    def reset(self, seed=None, options=None):
+        super().reset(seed=seed)
+        self.time = 0
+        return np.zeros(1), {}
+
+    def step(self, action):
+        self.time += 1
+        return np.full(1, np.nan if self.time > 1 else 0.0), 1.0, False, False, {}
+
+
+def test_what_learners_are_shown_is_finite():
+    costs = jm.costs.StepCosts(lambda o, a, after, r, end: r[:, None], ["c"], lowest=0, highest=1)
+    simulator = jm.GymnasiumSimulator(Blind, costs, 0.9, num_envs=2)
+    candidates = [lambda seen, rng: np.zeros(len(seen), dtype=int)]
+    problem = jm.Apprenticeship(simulator, None, jm.EpisodeTotals([[1.0]], unrecorded=1.0))
+    planner = jm.solvers.LeastSquaresPlanner(horizon=5)
+    mixture = jm.solvers.PolicyMixture(
+        candidates, rollouts=4, horizon=5, seed=0, planner=planner, rounds=2, budget=40
+    )
+    with pytest.raises(jm.errors.InvalidWorld, match="environment shows is not finite"):
+        jm.solve(problem, mixture)
 
 
 def test_what_costs_after_the_end_lies_in_the_range():

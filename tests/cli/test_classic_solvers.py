@@ -55,16 +55,8 @@ def test_a_run_can_ask_for_a_classic_method(call, inputs, tmp_path):
     assert corrected.code == 0, corrected.err  # what was refused has left nothing
 
 
-LATER = (
-    "occupancy-mirror-descent", "prior-mirror-descent", "proximal-point-imitation",
-    "offline-proximal-imitation", "gaussian-process-costs", "feature-construction",
-)  # fmt: skip
-
-
-@pytest.mark.parametrize("name", LATER)
-def test_successors_and_nonlinear_costs_are_learned_and_audited_from_files(
-    call, inputs, tmp_path, name
-):
+@pytest.mark.parametrize("name", METHODS)
+def test_every_method_learns_from_files_and_its_run_is_audited(call, inputs, tmp_path, name):
     run = tmp_path / "run"
     shown = call("learn", run, *inputs, "--solver", name, "--json")
     assert shown.code == 0, shown.err

@@ -73,6 +73,12 @@ def test_costs_of_rewards_need_rewards():
         ({"observations": [], "actions": [], "terminated": []}, "0 arrays of observations"),
         ({"observations": [np.full((3, 1), 9.0)]}, "episode 0"),
         ({"observations": [np.full((3, 1), np.nan)]}, "episode 0"),
+        ({"observations": [[[0.0], [0.0, 1.0], [0.0]]]}, "the observations of episode 0 are no"),
+        ({"rewards": [["high", "low"]]}, "the rewards of episode 0 are no array"),
+        ({"terminated": ["False"]}, r"terminated\[0\] = .*False"),
+        ({"terminated": [np.nan]}, r"terminated\[0\] = .*nan"),
+        ({"terminated": [None]}, r"terminated\[0\] = None"),
+        ({"terminated": [2]}, r"terminated\[0\] = .*2"),
     ],
 )
 def test_what_does_not_fit_is_refused(change, complaint):

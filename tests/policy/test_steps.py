@@ -156,3 +156,11 @@ def test_plans_of_worlds_beyond_the_small_ones_are_proven(make, discount):
     assert found.error <= 1e-8 * unit
     change = world.pairs.smallest(cost + discount * matrix @ found.values) - found.values
     assert np.ptp(change) * world.effective_horizon <= found.error * (1 + 1e-9)
+
+
+def test_a_solution_without_an_error_ends_without_a_warning():
+    """A residual of exactly zero, which SciPy divides by where nothing is allowed to be left."""
+    rows = plain_steps.PlainSystem(np.zeros((3, 3)), 0.5)
+    x = np.zeros(3)
+    plain_steps.bicgstab(rows, np.full(3, 2.0), x, 0.0, 10)
+    assert np.isfinite(x).all()

@@ -127,10 +127,12 @@ def test_the_random_policy_tries_every_action_and_keeps_the_budgets(seed):
 
 def test_no_policy_within_the_budgets_has_a_smaller_bound():
     one = instance(8, "optimal")
-    answer = jm.solve(one.problem, jm.solvers.RationalProgram(slack=0))
+    solver = jm.solvers.RationalProgram(slack=0)
+    answer = jm.solve(one.problem, solver)
     assert answer.status is jm.Status.OPTIMAL
     assert answer.solution.overspending.max() < 1e-6
-    assert answer.regret.bound == pytest.approx(answer.regret.lower_bound, abs=1e-5)
+    promised = 1.1 * solver.tolerance * one.problem.gap_scale  # a tenth for keeping the budgets
+    assert 0 <= answer.regret.bound - answer.regret.lower_bound <= promised
     given = RationalSet.of(one.problem)
     for share in (0.0, 0.3, 0.7, 1.0):
         inside = (1 - share) * given.random_visits.measure + share * one.measure

@@ -7,11 +7,10 @@ import pytest
 import journeyman as jm
 from class_examples import NAMES, example
 from corridors import made
-from journeyman.costs import L1Ball
 from journeyman.problem import Reduced
 from journeyman.problem.surrogate import Surrogate
 from journeyman.solvers.policy_mixture import best_weights
-from journeyman.testing import check_solver, random_problem
+from journeyman.testing import random_problem
 from naive.exact_program import gap_of
 
 every = pytest.mark.parametrize("name", NAMES)
@@ -106,8 +105,3 @@ def test_worlds_of_callables_are_learned_and_certified(name):
         assert certificate.bound <= certificate.trivial_bound * (1 + 1e-12)
     corners = np.array(np.meshgrid(*[[0.0, 1.0]] * NUM_COSTS)).reshape(NUM_COSTS, -1).T
     assert problem.gap_scale >= 20 * cost_class.pointwise_bound(corners) - 1e-9
-
-
-@pytest.mark.parametrize("solver", [jm.LinearProgram(), jm.ColumnGeneration()], ids=["LP", "CG"])
-def test_solvers_conform_on_the_l1_ball(solver):
-    check_solver(solver, classes=(L1Ball,))

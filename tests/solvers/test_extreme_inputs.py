@@ -67,6 +67,14 @@ METHODS = {
     "FeatureConstruction": lambda _: jm.solvers.FeatureConstruction(max_iterations=2),
     "MaximumMarginPlanning": lambda _: jm.solvers.MaximumMarginPlanning(max_iterations=50),
     "InverseProgram": lambda _: jm.solvers.InverseProgram(),
+    "SampledInverseProgram": lambda _: jm.solvers.SampledInverseProgram(max_iterations=20),
+    "PolicyMatching": lambda _: jm.solvers.PolicyMatching(max_iterations=20),
+    "OccupancyMirrorDescent": lambda _: jm.solvers.OccupancyMirrorDescent(max_iterations=300),
+    "PriorMirrorDescent": lambda _: jm.solvers.PriorMirrorDescent(max_iterations=300),
+    "ProximalPointImitation": lambda _: jm.solvers.ProximalPointImitation(
+        max_iterations=3, inner_iterations=40
+    ),
+    "OfflineProximalImitation": lambda _: jm.solvers.OfflineProximalImitation(inner_iterations=40),
     "StochasticSubgradient": over_features(jm.StochasticSubgradient, steps=2500),
     "ReducedProgram": over_features(jm.ReducedProgram),
 }

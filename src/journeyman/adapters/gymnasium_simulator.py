@@ -27,6 +27,7 @@ from journeyman.arrays import (
     assign,
     read_only,
     real_array,
+    require_finite,
     require_whole,
 )
 from journeyman.costs.functions import StepCosts
@@ -108,11 +109,9 @@ class GymnasiumSimulator(StatedCosts):
                 f"costs is a {type(costs).__name__}",
                 "Give jm.costs.StepCosts(function, names, lowest=..., highest=...)",
             )
-        if not isinstance(num_envs, int | np.integer) or num_envs < 1:
-            raise InvalidWorld(f"num_envs = {num_envs!r}", "Give a whole number from 1")
         assign(
             self, environment=environment, costs=costs, discount=checked_discount(discount),
-            num_envs=int(num_envs),
+            num_envs=require_whole("num_envs", num_envs, 1, InvalidWorld),
         )  # fmt: skip
         row = self._make_row(1)
         row.close()
@@ -145,7 +144,10 @@ class GymnasiumSimulator(StatedCosts):
             parts = [Steps.sorted(self._played(row, policy, horizon, rng)) for row in rows]
         finally:
             rows[0].close()
-        return Steps.joined(parts).first(trajectories)
+        found = Steps.joined(parts).first(trajectories)
+        for shown in (found.observations, found.following):
+            require_finite("what the environment shows", shown, InvalidWorld)
+        return found
 
     def record(
         self, policy: AnyPolicy, *, trajectories: int, horizon: int, seed: int
@@ -260,6 +262,7 @@ class GymnasiumSimulator(StatedCosts):
 
     def _rows(self, trajectories: int) -> list["_Row"]:
         """One row of environments, as often as it takes."""
+        require_whole("trajectories", trajectories, 1, InvalidDemonstrations)
         row = self._make_row(min(self.num_envs, trajectories))
         return [row] * -(-trajectories // row.size)
 
@@ -310,18 +313,19 @@ class GymnasiumSimulator(StatedCosts):
         discrete = self.actions is not None or type(self.action_space).__name__ == "Discrete"
         if not discrete or not chosen.size:
             return
+        if self.actions is not None and chosen.dtype.kind not in "iu":
+            raise InvalidPolicy(
+                f"the policy returns actions of type {chosen.dtype}, and actions are listed",
+                "Return the number of an action in the list",
+            )
         first, last = self.action_numbers[[0, -1]]
-        wrong = chosen[(chosen < first) | (chosen > last)]
+        numbers = np.asarray(chosen, dtype=float)
+        wrong = chosen[~((numbers >= first) & (numbers <= last) & (numbers == np.floor(numbers)))]
         if wrong.size:
             raise InvalidPolicy(
                 f"the policy takes action {wrong.ravel()[0]}, and the environment has "
                 f"{first}..{last}",
                 "Give a policy whose actions are those of the environment, numbered alike",
-            )
-        if self.actions is not None and chosen.dtype.kind not in "iu":
-            raise InvalidPolicy(
-                f"the policy returns actions of type {chosen.dtype}, and actions are listed",
-                "Return the number of an action in the list",
             )
 
     def __repr__(self) -> str:

@@ -97,7 +97,7 @@ class Demonstrations(InNotebooks):
                 "Leave out episodes without a step",
             )
         num_episodes, num_steps = lengths.size, int(episode_offsets[-1])
-        ended = _flags(terminated, num_episodes)
+        ended = flags(terminated, num_episodes)
         assign(
             self,
             states=_visited("states", states, num_steps + num_episodes),
@@ -557,7 +557,7 @@ def _logged(given: ArrayLike | None, num_steps: int) -> FloatArray | None:
     return found
 
 
-def _flags(terminated: ArrayLike | None, num_episodes: int) -> BoolArray:
+def flags(terminated: ArrayLike | None, num_episodes: int) -> BoolArray:
     """For each episode whether it terminated."""
     given = np.zeros(num_episodes, dtype=bool) if terminated is None else np.asarray(terminated)
     remedy = "Say for each episode whether it terminated, with True or False"

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from journeyman.arrays import BoolArray, FloatArray, IntArray, assign, real_array, require_whole
 from journeyman.costs.functions import CostFunctions, StepCosts
-from journeyman.demonstrations.demonstrations import Demonstrations
+from journeyman.demonstrations.demonstrations import Demonstrations, flags
 from journeyman.errors import InvalidCosts, InvalidDemonstrations
 from journeyman.execution import Executor, Serial
 from journeyman.policy.acting import Actor, AnyPolicy, StatePolicy, asked_by_predict
@@ -159,12 +159,13 @@ class EpisodeTotals:
                 "Give all of them for each episode",
             )
         found, left = [], []
-        for episode, ended in enumerate(np.ravel(np.asarray(terminated)).astype(bool)):
-            seen, done = (np.asarray(part[episode]) for part in (observations, actions))
+        for episode, ended in enumerate(flags(np.ravel(np.asarray(terminated)), len(observations))):
+            seen = _recorded(observations, "observations", episode)
+            done = _recorded(actions, "actions", episode)
             count = len(done) if done.ndim else 0
-            paid = (
-                np.full(count, np.nan) if rewards is None else np.asarray(rewards[episode], float)
-            )
+            paid = np.full(count, np.nan)
+            if rewards is not None:
+                paid = _recorded(rewards, "rewards", episode, float)
             if not count or seen.ndim == 0 or len(seen) != count + 1 or paid.shape != (count,):
                 raise InvalidDemonstrations(
                     f"episode {episode} has observations of shape {seen.shape}, actions of shape "
@@ -199,6 +200,19 @@ class EpisodeTotals:
     def __repr__(self) -> str:
         episodes, costs = self.totals.shape
         return f"EpisodeTotals({episodes} episodes, {costs} costs)"
+
+
+def _recorded(
+    episodes: Sequence[ArrayLike], name: str, episode: int, kind: type | None = None
+) -> NDArray[Any]:
+    """What was recorded of an episode, as an array."""
+    try:
+        return np.asarray(episodes[episode], dtype=kind)
+    except (TypeError, ValueError) as fault:
+        raise InvalidDemonstrations(
+            f"the {name} of episode {episode} are no array ({fault})",
+            "Give rows of one shape, a row for each step",
+        ) from fault
 
 
 def _costs_of(

@@ -84,7 +84,8 @@ def bicgstab(
     system: PlainSystem, right: FloatArray, x: FloatArray, wanted: float, most: int
 ) -> int:
     """Improve `x` in place by SciPy's BiCGSTAB until |right - A x|_2 <= wanted; at most `most`
-    iterations. It breaks down as the compiled one does, without another beginning."""
+    iterations. It breaks down as the compiled one does, without another beginning: SciPy divides by
+    a residual that is exactly zero where `wanted` is zero, and says so in a warning."""
     from scipy.sparse.linalg import LinearOperator, bicgstab
 
     def product(v: FloatArray) -> FloatArray:
@@ -102,10 +103,11 @@ def bicgstab(
         return 0
     power = int(np.frexp(largest)[1])
     operator = LinearOperator((x.size, x.size), matvec=product, dtype=float)
-    step, _ = bicgstab(
-        operator, np.ldexp(residual, -power), rtol=0.0, atol=float(np.ldexp(wanted, -power)),
-        maxiter=most, callback=count,
-    )  # fmt: skip
+    with np.errstate(divide="ignore", invalid="ignore"):
+        step, _ = bicgstab(
+            operator, np.ldexp(residual, -power), rtol=0.0, atol=float(np.ldexp(wanted, -power)),
+            maxiter=most, callback=count,
+        )  # fmt: skip
     if np.isfinite(step).all():
         x += np.ldexp(step, power)
     return taken

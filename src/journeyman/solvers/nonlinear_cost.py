@@ -200,7 +200,12 @@ class NonlinearCost:
         return cls(problem.basis.names, function, per_pair, share_outside(table, values))
 
     def on(self, world: World, basis: CostBasis) -> FloatArray:
-        """The cost of every pair of another world, from features of the same names."""
+        """The cost of every pair of another world, from features of the same names; in a world that
+        was made of another, such as one with a horizon, that of a pair there, and nothing at its
+        end."""
+        if world.reduction is not None:
+            there = CostBasis(self.on(world.reduction.base, basis))
+            return read_only(np.asarray(dense(there.on(world))).ravel())
         if set(basis.names) != set(self.names):
             raise InvalidCosts(
                 f"the learned cost is a function of {', '.join(self.names)}, and these costs are "

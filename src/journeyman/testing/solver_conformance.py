@@ -2,7 +2,7 @@
 
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
@@ -23,7 +23,7 @@ FINISHED = (Status.OPTIMAL, Status.CONVERGED, Status.INACCURATE)
 
 
 def check_solver(
-    solver: Solver,
+    solver: Solver | Callable[[Apprenticeship], Solver],
     *,
     classes: tuple[type[CostClass], ...] = (),
     seeds: int = 3,
@@ -40,18 +40,22 @@ def check_solver(
     - Hyperparameters that are not finite are refused.
 
     All registered cost classes are tried; `classes` restricts them for solvers that serve only
-    some. `trajectories` is for solvers that need demonstrations.
+    some. `trajectories` is for solvers that need demonstrations. In place of a solver that needs
+    something of the world, such as features, give a function from a problem to one.
     """
-    check_hyperparameters(solver)
+
+    given: Any = solver
+    of = (lambda _: given) if hasattr(given, "run") else given
     for kind in classes or COST_CLASSES.values():
         for shape in Shape:
             for seed in range(seeds):
                 where = f"{kind.__name__}, {shape.name}, seed {seed}"
                 member = random_cost_class(kind, seed)
                 problem = random_problem(seed, member, shape=shape, trajectories=trajectories)
-                _check(solver, where, problem)
+                _check(of(problem), where, problem)
         problem = random_problem(0, random_cost_class(kind, 0), trajectories=trajectories)
-        check_limits(solver, problem)
+        check_hyperparameters(of(problem))
+        check_limits(of(problem), problem)
 
 
 def _check(solver: Solver, where: str, problem: Apprenticeship) -> None:

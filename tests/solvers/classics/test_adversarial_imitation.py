@@ -119,19 +119,6 @@ def test_demonstrations_are_needed_and_bad_figures_refused():
             jm.solvers.AdversarialImitation(**wrong)
 
 
-@pytest.mark.parametrize(
-    "solver",
-    [
-        jm.solvers.AdversarialImitation(max_iterations=5),
-        jm.solvers.AdversarialImitation(tabular_discriminator=True, entropy=0.1, max_iterations=5),
-        jm.solvers.AdversarialImitation(rollouts=5, max_iterations=4),
-    ],
-    ids=["exact", "tabular", "sampled"],
-)
-def test_the_promises_of_every_solver(solver):
-    jm.testing.check_solver(solver, seeds=1, trajectories=20)
-
-
 def test_a_ridge_too_small_to_be_seen_beside_costs_that_repeat_each_other():
     world, basis, expert = jm.gallery.grid(4, macro_cells=2)
     demos = jm.record(world, expert, trajectories=5, horizon=20, seed=0)

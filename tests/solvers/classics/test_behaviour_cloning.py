@@ -29,10 +29,6 @@ def random_features(problem, columns=4, seed=0):
     return np.random.default_rng(seed).normal(size=(problem.world.num_pairs, columns))
 
 
-def test_it_keeps_the_promises_of_a_solver():
-    jm.testing.check_solver(jm.solvers.BehaviourCloning(), trajectories=20, seeds=1)
-
-
 def test_with_features_it_keeps_its_limits():
     problem = demonstrated(1)
     solver = jm.solvers.BehaviourCloning(features=random_features(problem), tolerance=1e-12)

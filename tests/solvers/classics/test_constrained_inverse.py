@@ -7,7 +7,7 @@ import journeyman as jm
 from journeyman.gallery.grid_world import floor
 from journeyman.policy import occupancy
 from journeyman.solvers import ConstrainedInverse
-from journeyman.testing.random_worlds import random_problem
+from journeyman.testing.random_worlds import Shape, random_problem
 
 
 def soft_within(temperature=0.05):
@@ -91,11 +91,35 @@ def test_settings_that_mean_nothing_are_refused(wrong):
         ConstrainedInverse(**wrong)
 
 
+def with_limit(problem, beyond):
+    """The problem with the least limit of its budget that a policy keeps, and so much more."""
+    world, cost = problem.world, problem.budget_matrix[:, 0]
+    least = jm.expected_cost(world, jm.plan(world, cost).policy, cost)
+    budget = jm.Budget(cost, least + beyond * world.effective_horizon, "resource")
+    expert = problem.expectation
+    return jm.Apprenticeship(world, problem.basis, expert, problem.cost_class, budget)
+
+
+@pytest.mark.parametrize("shape", [Shape.DENSE, Shape.SINGLE_ACTION, Shape.ABSORBING])
+def test_budgets_that_nobody_can_keep_are_infeasible(shape):
+    problem = with_limit(random_problem(1, shape=shape, num_budgets=1), -0.02)
+    answer = jm.solve(problem, ConstrainedInverse())
+    assert answer.status is jm.Status.INFEASIBLE
+    assert answer.relaxation.increase == pytest.approx(0.2, rel=1e-3)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("cost_class", [jm.Simplex(), jm.costs.L1Ball()], ids=lambda one: one.name)
+def test_budgets_that_can_just_be_kept_are_kept(cost_class, seed):
+    """Their prices are beyond the first limit."""
+    problem = random_problem(seed, cost_class, shape=Shape.ABSORBING, num_budgets=1)
+    problem = with_limit(problem, 1e-10)
+    answer = jm.solve(problem, ConstrainedInverse())
+    assert answer.status in (jm.Status.CONVERGED, jm.Status.OPTIMAL)
+    assert answer.solution.overspending.max() <= 1e-5 * problem.world.effective_horizon
+
+
 def test_a_known_cost_has_no_expert():
     forward = jm.Forward(floor(2), np.ones(4))
     with pytest.raises(jm.errors.InvalidProblem, match="learns from an expert"):
         jm.solve(forward, ConstrainedInverse())
-
-
-def test_conformance():
-    jm.testing.check_solver(ConstrainedInverse(tolerance=1e-4), seeds=1)

@@ -40,12 +40,6 @@ def deterministic_expert(world, seed=0):
     return plan(world, np.random.default_rng(seed).uniform(size=world.num_pairs)).policy
 
 
-@pytest.mark.parametrize(("trajectories", "kind"), [(0, jm.InfinityBall), (20, jm.Simplex)])
-def test_it_keeps_the_promises_of_a_solver(trajectories, kind):
-    solver = jm.solvers.DAgger(first_action, max_iterations=2, trajectories=2, horizon=4)
-    jm.testing.check_solver(solver, seeds=1, trajectories=trajectories, classes=(kind,))
-
-
 @pytest.mark.parametrize("is_shown", [False, True])
 def test_the_expert_is_asked_exactly_as_often_as_the_schedule_says(is_shown):
     world = random_world(0, Shape.DENSE, num_states=20)

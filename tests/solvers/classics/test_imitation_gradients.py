@@ -127,20 +127,6 @@ def test_what_cannot_be_done_is_refused(method):
             method(**wrong)
 
 
-@pytest.mark.parametrize(
-    "solver",
-    [
-        jm.solvers.ImitationTrustRegion(max_iterations=8),
-        jm.solvers.ImitationReinforce(max_iterations=8),
-        jm.solvers.ImitationTrustRegion(rollouts=5, max_iterations=4),
-        jm.solvers.ImitationReinforce(rollouts=5, max_iterations=4),
-    ],
-    ids=lambda solver: f"{type(solver).__name__}, {solver.rollouts} rollouts",
-)
-def test_the_promises_of_every_solver(solver):
-    jm.testing.check_solver(solver, seeds=1)
-
-
 def test_what_is_proven_has_to_hold_for_the_figures_of_the_answer():
     """A descent that believes, by rough solves, in a gap that its policy does not have."""
     problem = solved_problem(SMALL[0], jm.InfinityBall())

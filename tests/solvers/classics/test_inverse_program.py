@@ -195,10 +195,6 @@ def test_what_cannot_be_used_is_refused():
         jm.solvers.InverseProgram(penalty=-1)
 
 
-def test_it_keeps_the_promises_of_solvers():
-    jm.testing.check_solver(jm.solvers.InverseProgram(penalty=0.01), seeds=2, trajectories=20)
-
-
 def test_a_clone_is_optimal_only_as_far_as_states_were_seen():
     """Beyond the door, where nobody went, half of the clone's actions are bad ones."""
     world = jm.World([[1, 0], [0, 1], [0, 1], [0, 1]], [1, 0], 0.9, choice_offsets=[0, 2, 4])

@@ -248,10 +248,6 @@ def test_budgets_and_known_costs_are_refused():
         jm.solve(forward, jm.solvers.MaximumEntropy())
 
 
-def test_it_keeps_the_promises_of_solvers():
-    jm.testing.check_solver(jm.solvers.MaximumEntropy(), seeds=1)
-
-
 def trips(side, discount, seed=0, count=55, start=None, cut=None):
     """A deterministic grid with one way out, in a corner, and trips to it, complete or `cut`."""
     rng, end = np.random.default_rng(seed), side * side

@@ -7,7 +7,7 @@ import journeyman as jm
 from journeyman.policy.policy_evaluation import factorise
 from journeyman.solvers.classics import maximum_likelihood
 from journeyman.solvers.classics.maximum_likelihood import Decisions, _Sample
-from journeyman.testing import Shape, check_solver, random_world
+from journeyman.testing import Shape, random_world
 from naive.horizon import backward_values
 from naive.likelihood import estimate, log_laws, log_likelihood, soft_values
 
@@ -195,10 +195,6 @@ def test_a_start_has_one_weight_per_cost():
     problem, _ = simulated(1)
     with pytest.raises(jm.errors.InvalidSolver, match="start has 1 weights"):
         jm.solve(problem, jm.solvers.MaximumLikelihood(start=(1.0,)))
-
-
-def test_it_keeps_what_every_solver_promises():
-    check_solver(jm.solvers.MaximumLikelihood(), trajectories=20, seeds=1)
 
 
 def padded(world, basis, demos):

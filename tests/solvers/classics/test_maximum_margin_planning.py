@@ -193,11 +193,3 @@ def test_what_cannot_be_used_is_refused():
         jm.solve(problem, jm.solvers.MaximumMarginPlanning())
     with pytest.raises(jm.errors.InvalidSolver, match="regulariser = 0"):
         jm.solvers.MaximumMarginPlanning(0)
-
-
-@pytest.mark.parametrize("corrective", [False, True])
-def test_it_keeps_the_promises_of_solvers(corrective):
-    solver = jm.solvers.MaximumMarginPlanning(
-        1.0, corrective=corrective, accuracy=1e-2, max_iterations=40
-    )
-    jm.testing.check_solver(solver, seeds=1, trajectories=20)

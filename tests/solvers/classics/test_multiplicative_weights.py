@@ -177,10 +177,6 @@ def test_a_limit_of_iterations_is_said():
     assert answer.work.forward_solves == 5
 
 
-def test_it_keeps_the_promises_of_solvers():
-    jm.testing.check_solver(replace(SOLVER, accuracy=0.1), seeds=1)
-
-
 @pytest.mark.parametrize(
     "wrong",
     [{"accuracy": 0.0}, {"accuracy": 1.0}, {"max_iterations": 0}, {"stop_early": 1}],

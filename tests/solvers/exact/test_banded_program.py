@@ -12,7 +12,6 @@ from journeyman.solvers.exact.band import BandEquations, band_order
 from journeyman.solvers.exact.banded_search import BandedSearch
 from journeyman.solvers.exact.dual_set import UnitProgram
 from journeyman.solvers.running import Watch
-from journeyman.testing import check_solver
 
 
 def ring(num_states=90, *, jump=2, sink=False, seed=0):
@@ -167,10 +166,6 @@ def test_columns_take_over_where_the_factor_fails(monkeypatch):
     assert answer.status is jm.Status.OPTIMAL
     assert answer.engine.startswith("interior point")
     assert "then column generation" in answer.engine
-
-
-def test_it_is_what_a_solver_has_to_be():
-    check_solver(BandedProgram(), seeds=1)
 
 
 @pytest.mark.parametrize("seed", range(3))

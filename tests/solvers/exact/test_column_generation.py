@@ -140,10 +140,6 @@ def test_it_solves_forward_problems(seed, shape, num_budgets):
         assert answer.value == pytest.approx(world.initial @ planned.values, abs=1e-4)
 
 
-def test_it_keeps_what_every_solver_promises():
-    jm.testing.check_solver(jm.ColumnGeneration())
-
-
 @pytest.mark.parametrize("cost_class", CLASSES)
 def test_bounds_never_cross_and_only_improve(cost_class):
     problem = grid_problem(cost_class())

@@ -16,7 +16,6 @@ from journeyman.solvers.exact.smooth_search import Model, SmoothSearch
 from journeyman.solvers.exact.smoothed_program import better
 from journeyman.solvers.exact.weight_step import weight_step
 from journeyman.solvers.running import Watch
-from journeyman.testing import check_solver
 
 
 def dense_garnet(cost_class=None, *, num_states=120, num_costs=6, budget=False, seed=0):
@@ -122,10 +121,6 @@ def test_columns_that_do_not_end_leave_the_better_policy_and_the_better_bound():
     assert (kept.policy, kept.value) == (near.policy, near.value)
     assert (kept.witness, kept.lower_bound) == (far.witness, far.lower_bound)
     assert better(near, None) is None
-
-
-def test_it_is_what_a_solver_has_to_be():
-    check_solver(SmoothedProgram(), seeds=1)
 
 
 @pytest.mark.parametrize("cost_class", [jm.InfinityBall(), jm.EuclideanBall(), jm.Simplex()])

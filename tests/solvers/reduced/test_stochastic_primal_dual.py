@@ -21,7 +21,7 @@ from journeyman.solvers import StochasticPrimalDual
 from journeyman.solvers.reduced import plain_saddle, saddle_kernels
 from journeyman.solvers.reduced import stochastic_primal_dual as module
 from journeyman.solvers.running import Watch
-from journeyman.testing import Shape, check_solver, random_problem
+from journeyman.testing import Shape, random_problem
 from journeyman.testing.random_worlds import random_cost_class
 from solved_problems import SMALL, solved_problem
 
@@ -213,19 +213,6 @@ def test_nearest_points_are_nearest(loops):
     inside = np.array([0.1, -0.2])
     loops.into_ball(inside, np.ones(2), 1.0)
     assert inside.tolist() == [0.1, -0.2]
-
-
-def test_it_conforms():
-    class OnTheSpot:
-        """The solver with features for whatever problem it is given."""
-
-        time_limit = None
-        takes_averages = True
-
-        def run(self, problem, watch):
-            return StochasticPrimalDual(some_features(problem)).run(problem, watch)
-
-    check_solver(OnTheSpot(), seeds=1)
 
 
 @pytest.mark.usefixtures("either_loop")

@@ -304,6 +304,7 @@ class CrossFittedClone:
 
     def __post_init__(self) -> None:
         require_count("folds", self.folds, least=2)
+        require_count("seed", self.seed, least=0)
         require_time_limit(self.time_limit)
         if not (self.fit is None or callable(self.fit)):
             raise InvalidSolver(

@@ -23,7 +23,9 @@ pay alike changes nothing, and W decides among them. Only prices of budgets that
 bounds what both miss of their programs, where mu keeps the budgets. CONVERGED: it is at most
 `tolerance` times 2N/(1 - discount), each overspent unit of a budget counted at more than any price
 found. The gap is then above the least one by at most T H(mu), which is at most
-T log A/(1 - discount) with A the most actions, and what both miss.
+T log A/(1 - discount) with A the most actions, and what both miss. Prices without end are those of
+budgets that exclude each other: once a price comes near its limit this is tried, and INFEASIBLE if
+it is proven, with the least increases that help (`answer.relaxation`).
 
 *Method.* Newton's, from a high temperature down to T: the second derivative of F is
 A' diag(mu) A/T, where column i of A has the advantages of cost i over the policy mu. Every step is
@@ -44,9 +46,10 @@ from journeyman.errors import InvalidProblem
 from journeyman.policy import Plan, occupancy, soft_plan
 from journeyman.policy.policy_evaluation import advantages
 from journeyman.problem import Apprenticeship
-from journeyman.solvers.answer import Answer, Work
+from journeyman.solvers.answer import Answer, Details, Work
 from journeyman.solvers.classics.answering import answer_of
 from journeyman.solvers.exact.dual_set import UnitProgram
+from journeyman.solvers.exact.relaxation import budgets_exclude_each_other, relax
 from journeyman.solvers.exact.weight_step import weight_step
 from journeyman.solvers.running import (
     Status,
@@ -73,6 +76,9 @@ AT_THE_LIMIT = 0.5
 """Prices above this share of their limit raise it."""
 STEP_ACCURACY = 1e-5
 """Of what is missed: what a quadratic program may miss."""
+MOST_CALLS = 1000
+"""Of the planner, to find out whether budgets exclude each other."""
+ENGINE = "Newton's method, soft plans"
 
 
 @dataclass(frozen=True)
@@ -118,8 +124,13 @@ class ConstrainedInverse:
                 "costs",
             )
         search = _Search(problem, max(1.0, self.temperature))
-        status = Status.STEP_LIMIT
+        status, asked = Status.STEP_LIMIT, False
         for iteration in range(self.max_iterations):
+            if search.is_at_the_limit:
+                if not asked and self._is_infeasible(problem, watch):
+                    return self._infeasible(problem, watch)
+                asked = True
+                search.raise_limits()
             point, last = search.point, search.temperature <= self.temperature
             if watch.report(iteration, point.reached * search.task.unit):
                 status = watch.stop_status
@@ -142,7 +153,7 @@ class ConstrainedInverse:
             problem,
             search.point.plan.policy,
             status,
-            engine="Newton's method, soft plans",
+            engine=ENGINE,
             work=Work(iterations=search.steps, forward_solves=search.plans),
             weights=weights,
             prices=prices,
@@ -150,6 +161,16 @@ class ConstrainedInverse:
             seconds=watch.elapsed,
             log="prices of the budgets: " + (", ".join(named) or "none"),
         )
+
+    def _is_infeasible(self, problem: Apprenticeship, watch: Watch) -> bool:
+        return budgets_exclude_each_other(problem, self.tolerance, watch, MOST_CALLS)
+
+    def _infeasible(self, problem: Apprenticeship, watch: Watch) -> Answer:
+        relaxation = relax(problem, self.tolerance, watch, MOST_CALLS)
+        return Answer(
+            problem, Status.INFEASIBLE, ENGINE, None, Details(relaxation=relaxation),
+            solve_seconds=watch.elapsed,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,13 +222,23 @@ class _Search:
         self.temperature = max(least, COOLING * self.temperature)
         self.point = self.at(self.point.coordinates, self.point.plan)
 
+    @property
+    def is_at_the_limit(self) -> bool:
+        """Whether a price is so near its limit that what is overspent counts for too little."""
+        count = self.duals.num_lifted
+        return bool(
+            (self.point.coordinates[count:] > AT_THE_LIMIT * self.duals.upper[count:]).any()
+        )
+
+    def raise_limits(self) -> None:
+        """Until no price is near its limit."""
+        while self.is_at_the_limit:
+            self.duals = self.duals.raised(2.0)
+        self.point = self.at(self.point.coordinates, self.point.plan)
+
     def step(self) -> bool:
         """A step of Newton's method; False where there is none that wins."""
-        point, count = self.point, self.duals.num_lifted
-        raised = self.duals.upper[count:] * AT_THE_LIMIT < point.coordinates[count:]
-        if raised.any():
-            self.duals = self.duals.raised(2.0)
-            self.point = point = self.at(point.coordinates, point.plan)
+        point = self.point
         ahead = weight_step(
             self.duals, point.coordinates, point.difference, self._curvature(point),
             STEP_ACCURACY * point.missed,

@@ -32,11 +32,12 @@ kernel between rows and inducing points, a = K_uu^{-1} u and w = K_uu^{-1} K_r' 
 taken. Inducing points are the features of the states in the record, and then of others, drawn up to
 `inducing` of them.
 
-*Guarantee.* CONVERGED: L-BFGS has ended at a stationary point, to its tolerance; the program is not
-concave, and a better one may exist. Nothing of this enters a certificate: the policy, which is
-soft-optimal for c, is evaluated and certified like that of every method, for the costs of the
-declared class. These are combinations of the features: of a nonlinear cost the certificate covers
-what lies in the class and no more, and `answer.nonlinear.outside` says how much is no combination.
+*Guarantee.* CONVERGED: the gradient is within `tolerance`, but for what points beyond the limits of
+beta and lambda; the program is not concave, and a better stationary point may exist. Nothing of
+this enters a certificate: the policy, which is soft-optimal for c, is evaluated and certified like
+that of every method, for the costs of the declared class. These are combinations of the features:
+of a nonlinear cost the certificate covers what lies in the class and no more, and
+`answer.nonlinear.outside` says how much is no combination.
 
 *Cost.* Per evaluation a soft plan, one system with the transposed matrix, m^3 and
 (different rows of features) x m x (features) operations.
@@ -79,6 +80,8 @@ from journeyman.solvers.running import (
 
 LEAST, MOST = -12.0, 12.0
 """Logarithms of beta and lambda stay between them."""
+FLAT = 1e-14
+"""Of the objective: L-BFGS gives up where a step wins less, whatever the gradient is."""
 FIRST_DISTANCE = 1.0
 """The mean of sum_k lambda_k (z_k - z'_k)^2 over inducing points, at the first start."""
 
@@ -335,9 +338,13 @@ class _Search:
         found = minimize(
             objective, start, jac=True, method="L-BFGS-B", bounds=limits, callback=reported,
             options={"maxiter": self.solver.max_iterations, "gtol": self.solver.tolerance,
-                     "maxcor": 20},
+                     "ftol": FLAT, "maxcor": 20},
         )  # fmt: skip
-        status = Status.CONVERGED if found.status == 0 else Status.INACCURATE
-        if found.status == 1:
+        ends = np.array(limits, dtype=float)  # None is not a number
+        step = np.fmin(np.fmax(found.x - found.jac, ends[:, 0]), ends[:, 1]) - found.x
+        status = Status.INACCURATE
+        if np.abs(step).max() <= self.solver.tolerance:
+            status = Status.CONVERGED
+        elif found.status == 1:
             status = Status.STEP_LIMIT
         return np.asarray(found.x), float(found.fun), status

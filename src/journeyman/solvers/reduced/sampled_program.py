@@ -147,6 +147,7 @@ class SampledProgram:
         if self.accuracy is not None:
             require_not_negative("accuracy", self.accuracy)
         require_count("fresh_rows", self.fresh_rows, least=2)
+        require_count("seed", self.seed, least=0)
         check_limits(self.engine, self.threads, self.time_limit, self.tolerance)
 
     @property
