@@ -144,7 +144,7 @@ WITHOUT_A_NAME = {
     solvers.RationalProgram: "what --expert-is with a premise about a cost takes",
     SampledProgram: "for drawn rows of worlds that are no file",
     solvers.ShardedColumns: "for worlds of functions on state ids, which are no file",
-    solvers.PolicyMixture: "for a simulator and policies, which `learn` does not read",
+    solvers.PolicyMixture: "has a command of its own, `mixture`",
 }
 
 
