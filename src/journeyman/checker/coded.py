@@ -614,7 +614,7 @@ def _not_derived(run: CodedRun, *, trusted: bool) -> Iterator[str]:
         yield "what the episodes cost"
     if run.records is not None:
         yield "whether their starts and steps are possible"
-    why = "was not called; trust_code=True would call it"
+    why = "was not called, for nothing said that it is trusted"
     if trusted:
         why = "failed, or was not called because of other findings"
     yield f"(the code {why}: {run.code})"

@@ -34,7 +34,7 @@ from journeyman.cli.options import (
     WorldSource,
     parsed_options,
 )
-from journeyman.cli.output import certificate_text, failed_premises, require_level, show
+from journeyman.cli.output import certificate_text, failed_premises, notify, require_level, show
 from journeyman.errors import InvalidCosts, InvalidProblem, NotCertified
 
 
@@ -140,6 +140,8 @@ def audit(
             "Not every claim was derived again, see above. What needs the code of the run is "
             "derived with --trust-code, if you trust it."
         )
+    if not (outcome.complete or trust_code) and (evidence / "code.json").exists():
+        notify("What is left needs the code of the run, if you trust it: --trust-code calls it.")
     require_level(facts, gap, regret, lambda: _advice(evidence))
 
 
