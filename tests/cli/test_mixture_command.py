@@ -103,8 +103,10 @@ def test_from_files_to_an_audited_run(call, here, monkeypatch):
     assert "journeyman audit run --trust-code" in shown.words
     assert sys.path == before
     assert {one.name for one in (here / "run").iterdir()} == {".lock", "certified", "result.json"}
-    audited = json.loads(call("audit", "run", "--json").out)
+    untrusted = call("audit", "run", "--json")
+    audited = json.loads(untrusted.out)
     assert (audited["passed"], audited["complete"]) == (True, False)
+    assert "--trust-code calls it" in " ".join(untrusted.err.split())
     trusted = call("audit", "run", "--trust-code", "--json", "--gap", 100)
     assert trusted.code == 0, trusted.err
     assert json.loads(trusted.out)["complete"]
