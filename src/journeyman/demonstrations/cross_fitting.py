@@ -240,5 +240,6 @@ def listed_actions(actions: ArrayLike, number: int = 5) -> FloatArray:
             break
         for k in np.unique(nearest):
             found[k] = units[nearest == k].mean(axis=0)
-    listed = np.array([rows[nearest == k].mean(axis=0) for k in np.unique(nearest)])
+    means = [rows[nearest == k].mean(axis=0) for k in np.unique(nearest)]
+    listed = np.clip(means, rows.min(axis=0), rows.max(axis=0))  # means are rounded
     return np.asarray(listed[np.lexsort(listed.T[::-1])].reshape(-1, *given.shape[1:]))
