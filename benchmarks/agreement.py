@@ -300,13 +300,12 @@ def gymnasium_table(episodes: int, seed: int, discount: float = 0.95) -> None:
             fitted_to = both.subset(np.arange(episodes))
             held_out = both.subset(np.arange(episodes, 2 * episodes))
             clone = clone_observations(fitted_to, seed=seed)
-            drawing = jm.policy.NetworkPolicy(clone.layers, clone.mean, clone.scale, greedy=False)
             plain, logged = (
                 jm.certify(
                     jm.Apprenticeship(
                         jm.world.Records(discount, (0, 1), use_probabilities=use), None, held_out
                     ),
-                    drawing if use else clone,
+                    clone.drawing if use else clone,
                 )
                 for use in (False, True)
             )

@@ -1,31 +1,34 @@
 """Apprentices in worlds of continuous observations, from 10 demonstrations of a scripted expert.
 
 Environments of Gymnasium: CartPole-v1 and Acrobot-v1 with 500 steps at most, MountainCar-v0 with
-200; with continuous actions MountainCarContinuous-v0 (300 steps; apprentices choose from five
-forces) and Pendulum-v1 (200 steps, five torques), where the expert's own actions are continuous.
+200; with continuous actions MountainCarContinuous-v0 (300 steps) and Pendulum-v1 (200 steps), where
+the expert's own actions are continuous and apprentices choose from LISTED ones, which
+`listed_actions` proposes from the demonstrations.
 
 *Costs*: what a step costs is a handful of functions of the observation, each in [0, 1], that any
 user would write down: whether the goal has not been reached yet (or the pole has fallen), where the
 body is, how fast it moves, the effort. Apprentices match all of them within the infinity ball; the
 environment's reward is never shown.
 
-*Methods*, all from the same demonstrations: the clone (`clone_observations`); the grown mixture,
-`PolicyMixture` with `LeastSquaresPlanner`, which begins with the clone and uniformly random actions
-and whose planner explores around the clone; the same *without the clone*, which knows of the
-demonstrations nothing but their mean costs. With `--peers` also *BC*, *GAIL* and *AIRL* of the
-package `imitation`, each in a process of its own (`make bench-neural`): they act with the
+*Methods*, all from the same demonstrations: the clone (`clone_observations`), which takes its
+likeliest action; the *drawing clone*, the same network with drawn actions; the grown mixture,
+`PolicyMixture` with `LeastSquaresPlanner`, which begins with both and uniformly random actions and
+whose planner explores around both; the same *without the clone*, which knows of the demonstrations
+nothing but their mean costs and the listed actions. With `--peers` also *BC*, *GAIL* and *AIRL* of
+the package `imitation`, each in a process of its own (`make bench-neural`): they act with the
 environment's own actions, are shown no costs, and have as many CPU seconds as the mixture took with
-the same seed; loading is not counted. Of the two policies of each network, drawn actions and the
-likeliest ones, the row shows the one of greater return.
+the same seed; loading is not counted. Of the two policies of each of their networks, drawn actions
+and the likeliest ones, the row shows the one of greater return.
 
 *lost* is the part of the expert's lead over random actions that is lost, in the environment's own
-undiscounted return: (J_expert - J)/(J_expert - J_random), from EVALUATED episodes of each; below
-zero is better than the expert. *gap* is the distance of the policy's costs from the expert's that
-rollouts show, without any error term; *bound* and *share* are those of the certificate with 200
-fresh demonstrations and CERTIFIED fresh rollouts, discounted and as a part of the trivial bound.
-*agreement* is the share that the same 200 demonstrations certify without a simulator, for policies
-over numbered actions. *seconds* are CPU seconds of learning, with one thread; evaluation is not
-counted. *rounds* are those of the mixture, of GAIL and AIRL, or passes of BC.
+undiscounted return: (J_expert - J)/(J_expert - J_random), from EVALUATED episodes of each, random
+actions being uniform in the environment's own; below zero is better than the expert. *gap* is the
+distance of the policy's costs from the expert's that rollouts show, without any error term; *bound*
+and *share* are those of the certificate with 200 fresh demonstrations and CERTIFIED fresh rollouts,
+discounted and as a part of the trivial bound. *agreement* is the share that the same 200
+demonstrations certify without a simulator, where the environment's own actions are numbered: a
+listed action is not what the expert did. *seconds* are CPU seconds of learning, with one thread;
+evaluation is not counted. *rounds* are those of the mixture, of GAIL and AIRL, or passes of BC.
 
     OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 \
     python -m benchmarks.continuous_worlds [--seeds 5] [--only CartPole-v1] [--demonstrations 10]
@@ -40,7 +43,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +60,9 @@ EVALUATED = 60
 """Episodes by which returns are known."""
 HELD_OUT, CERTIFIED = 200, 400
 """Demonstrations and rollouts of the certificate."""
-METHODS = ("clone", "mixture", "without the clone")
+LISTED = 5
+"""Actions in a list."""
+METHODS = ("clone", "drawing clone", "mixture", "without the clone")
 PEERS = ("BC", "GAIL", "AIRL")
 PEER = Path(".venv/imitation/bin/python")
 CLOSE = 1e-4
@@ -73,7 +78,8 @@ class Task:
     costs: jm.costs.StepCosts
     discount: float
     horizon: int
-    actions: tuple[tuple[float], ...] | None = None
+    actions: Any = None
+    """The listed ones, where the environment's own are continuous."""
 
     def made(self) -> Any:
         """The environment, with the horizon as its time limit."""
@@ -82,6 +88,13 @@ class Task:
     def shown(self, seen: Any, rng: np.random.Generator) -> Any:
         """The expert's actions."""
         return self.expert(seen)
+
+    def listing(self, shown: "Episodes") -> "Task":
+        """The same, with actions listed from the demonstrations if they are continuous."""
+        taken = np.concatenate(shown.actions)
+        if taken.dtype.kind != "f":
+            return self
+        return replace(self, actions=jm.demonstrations.listed_actions(taken, LISTED))
 
     def simulator(self, *, listed: bool) -> jm.GymnasiumSimulator:
         """With the listed actions, or those of the environment."""
@@ -155,8 +168,6 @@ def _costs(function: Any, names: str, after_end: Any = 0.0) -> jm.costs.StepCost
     return jm.costs.StepCosts(function, names.split(", "), lowest=0, highest=1, after_end=after_end)
 
 
-FORCES = ((-1.0,), (-0.5,), (0.0,), (0.5,), (1.0,))
-TORQUES = ((-2.0,), (-1.0,), (0.0,), (1.0,), (2.0,))
 CAR = "time, left slope, valley, right slope, speed"
 TASKS = (
     Task("CartPole-v1", balance,
@@ -165,9 +176,9 @@ TASKS = (
          _costs(acrobot_costs, "time, low, middle, high, first speed, second speed"), 0.99, 500),
     Task("MountainCar-v0", with_velocity, _costs(car_costs, CAR), 0.99, 200),
     Task("MountainCarContinuous-v0", gently_with_velocity,
-         _costs(driven_car_costs, CAR + ", effort"), 0.99, 300, FORCES),
+         _costs(driven_car_costs, CAR + ", effort"), 0.99, 300),
     Task("Pendulum-v1", swing_up,
-         _costs(pendulum_costs, "angle, speed, effort, up, right"), 0.98, 200, TORQUES),
+         _costs(pendulum_costs, "angle, speed, effort, up, right"), 0.98, 200),
 )  # fmt: skip
 
 
@@ -198,7 +209,7 @@ def play(task: Task, policy: Any, count: int, seed: int, *, numbers: bool) -> Ep
     envs = [task.made() for _ in range(count)]
     seen = np.stack([env.reset(seed=seed * 100_000 + k)[0] for k, env in enumerate(envs)])
     actor = Actor(policy, seed)
-    listed = np.array(task.actions) if numbers and task.actions else None
+    listed = task.actions if numbers else None
     visited: list[list[Any]] = [[row] for row in seen]
     taken: list[list[Any]] = [[] for _ in envs]
     paid, ended, running = np.zeros(count), [False] * count, np.ones(count, dtype=bool)
@@ -222,8 +233,12 @@ def uniform(number: int) -> jm.policy.ObservationPolicy:
 
 def random_return(task: Task) -> float:
     space = task.made().action_space
-    number = len(task.actions) if task.actions else int(space.n)
-    return float(np.mean(play(task, uniform(number), EVALUATED, 7_000, numbers=True).returns))
+
+    def anything(seen: Any, rng: np.random.Generator) -> Any:
+        return rng.uniform(space.low, space.high, (len(seen), *space.shape))
+
+    policy: Any = uniform(int(space.n)) if hasattr(space, "n") else anything
+    return float(np.mean(play(task, policy, EVALUATED, 7_000, numbers=False).returns))
 
 
 @dataclass(frozen=True, eq=False)
@@ -307,9 +322,10 @@ class Trial:
     """One environment and seed: what is shown, what is kept for certificates, every method."""
 
     def __init__(self, task: Task, seed: int, worst: float, options: argparse.Namespace) -> None:
-        self.task, self.seed, self.worst, self.options = task, seed, worst, options
-        self.simulator = task.simulator(listed=True)
         self.shown = play(task, task.shown, options.demonstrations, 2 * seed + 1, numbers=False)
+        self.task, self.seed, self.worst, self.options = task, seed, worst, options
+        self.task = task = task.listing(self.shown)
+        self.simulator = task.simulator(listed=True)
         self.fresh = play(task, task.shown, HELD_OUT, 2 * seed + 2, numbers=False)
         self.found: dict[str, dict[str, float]] = {}
 
@@ -332,12 +348,14 @@ class Trial:
         if method in PEERS:
             seconds = self.found["mixture"]["seconds"]
             return trained(self.task, self.shown, method, seconds, self.seed, self.options.peer)
+        if method == "without the clone":
+            return self.grown(None)
         started = time.process_time()
         clone = clone_observations(self.shown.numbered(self.simulator), seed=self.seed)
-        cloned = Learned([clone], time.process_time() - started, 1)
-        if method == "clone":
-            return cloned
-        return self.grown(cloned if method == "mixture" else None)
+        seconds = time.process_time() - started
+        if method == "mixture":
+            return self.grown(Learned([clone, clone.drawing], seconds, 1))
+        return Learned([clone if method == "clone" else clone.drawing], seconds, 1)
 
     def grown(self, clone: Learned | None) -> Learned:
         """The mixture, with the clone or without it."""
@@ -370,7 +388,7 @@ class Trial:
             checked, policy, evaluation=jm.Rollouts(self.options.certified, task.horizon)
         )
         agreement = float("nan")
-        if numbers:
+        if task.actions is None:
             world = jm.world.Records(task.discount, (0, 1))
             records = jm.Apprenticeship(world, None, self.fresh.numbered(self.simulator))
             agreement = jm.certify(records, policy).share
@@ -404,7 +422,7 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--kept", type=Path, help="a file of trials: is read, and added to")
     options = parser.parse_args(arguments)
     if options.peers:
-        options.methods = [*METHODS[:2], *PEERS]
+        options.methods = [*METHODS[:3], *PEERS]
     options.methods = [one for one in (*METHODS, *PEERS) if one in options.methods]
     if set(options.methods) & set(PEERS) and "mixture" not in options.methods:
         parser.error("peers have the time of the mixture, which is not among the methods")

@@ -408,6 +408,5 @@ def test_network_clone_learns_a_rule():
     action, _ = network.predict(np.array([2.0, 0.0, 0.0]))
     assert action == 1
     assert network.predict(np.array([[[2.0, 0, 0]], [[-2.0, 0, 0]]]))[0].tolist() == [[1], [0]]
-    drawing = jm.policy.NetworkPolicy(network.layers, network.mean, network.scale, greedy=False)
-    same = [drawing.seeded(4).predict(problem.demonstrations.states)[0] for _ in range(2)]
+    same = [network.drawing.seeded(4).predict(problem.demonstrations.states)[0] for _ in range(2)]
     assert np.array_equal(*same)

@@ -88,3 +88,74 @@ def test_what_does_not_fit_is_refused(change, complaint):
     } | change  # fmt: skip
     with pytest.raises(jm.errors.JourneymanError, match=complaint):
         jm.EpisodeTotals.of_episodes(**given)
+
+
+def along_a_wave(steps, seed=0):
+    """A rule whose actions change along a wave."""
+    rng = np.random.default_rng(seed)
+    place, speed = rng.uniform(-1.2, 0.5, steps + 1), rng.normal(0, 0.03, steps + 1)
+    seen = np.column_stack([place, speed])
+    return jm.Demonstrations.from_arrays(
+        [seen], [(np.sin(6 * place) > 20 * speed)[:-1].astype(int)], [True]
+    )
+
+
+def mistakes(network, demos):
+    return (network.sample(demos.step_states, 0) != demos.actions).mean()
+
+
+def test_few_records_are_passed_over_until_the_boundary_is_sharp():
+    shown, fresh = along_a_wave(1_000), along_a_wave(5_000, seed=1)
+    clone = jm.demonstrations.clone_observations
+    assert mistakes(clone(shown), fresh) < mistakes(clone(shown, passes=20), fresh) / 3
+
+
+@pytest.mark.parametrize(("steps", "passes"), [(100, 300), (2_000, 157), (16_100, 20)])
+def test_passes_by_default(steps, passes):
+    demos = along_a_wave(steps)
+    own, same = (
+        jm.demonstrations.clone_observations(demos, hidden=2, **given)
+        for given in ({}, {"passes": passes})
+    )
+    assert all((a == b).all() for a, b in zip(own.layers, same.layers, strict=True))
+
+
+def test_a_drawing_network_is_the_same_network():
+    network = jm.demonstrations.clone_observations(along_a_wave(200), passes=3)
+    seen = np.array([[0.1, 0.001], [-0.4, -0.002]])
+    powers = np.exp(network.logits(seen))
+    law = network.drawing.probabilities(seen)
+    assert law == pytest.approx(powers / powers.sum(axis=1, keepdims=True))
+    assert (law.argmax(axis=1) == network.sample(seen, 0)).all()
+
+
+@given(st.integers(0, 10**6), st.integers(1, 6), st.integers(1, 3))
+def test_listed_actions_are_the_means_of_those_nearest_to_them(seed, number, size):
+    rng = np.random.default_rng(seed)
+    scale = 10.0 ** rng.integers(-3, 3, size=size)
+    actions = scale * rng.choice([rng.normal(size=(40, size)), rng.integers(3, size=(40, size))])
+    found = jm.demonstrations.listed_actions(actions, number)
+    assert len(found) == min(number, len(np.unique(actions, axis=0)))
+    assert (found >= actions.min(axis=0)).all()
+    assert (found <= actions.max(axis=0)).all()
+    width = np.maximum(np.ptp(actions, axis=0), 1e-300)
+    nearest = [np.argmin((((found - one) / width) ** 2).sum(axis=1)) for one in actions]
+    for k, one in enumerate(found):
+        assert one == pytest.approx(actions[np.array(nearest) == k].mean(axis=0), abs=1e-12)
+
+
+def test_a_list_suits_the_expert_better_than_an_even_one():
+    rng = np.random.default_rng(0)
+    forces = rng.choice([-1, 1], size=(500, 1)) * rng.uniform(0.5, 1, size=(500, 1))
+    chosen = jm.demonstrations.listed_actions(forces.astype(np.float32), 4)
+    assert chosen == pytest.approx(np.array([[-0.875], [-0.625], [0.625], [0.875]]), abs=0.03)
+    one_number = jm.demonstrations.listed_actions(forces[:, 0], 4)
+    assert one_number.shape == (4,)
+
+
+def test_actions_that_cannot_be_listed_are_refused():
+    for wrong, words in (([], "no actions"), ([[np.nan]], "actions"), (3.0, "no actions")):
+        with pytest.raises(jm.errors.InvalidDemonstrations, match=words):
+            jm.demonstrations.listed_actions(wrong)
+    with pytest.raises(jm.errors.InvalidDemonstrations, match="number"):
+        jm.demonstrations.listed_actions([[0.0]], 0)

@@ -3,6 +3,7 @@
 from journeyman.demonstrations.cross_fitting import CrossFitted as CrossFitted
 from journeyman.demonstrations.cross_fitting import clone_observations as clone_observations
 from journeyman.demonstrations.cross_fitting import cross_fit as cross_fit
+from journeyman.demonstrations.cross_fitting import listed_actions as listed_actions
 from journeyman.demonstrations.demonstrations import Demonstrations as Demonstrations
 from journeyman.demonstrations.expectation import Blend as Blend
 from journeyman.demonstrations.expectation import ControlVariate as ControlVariate

@@ -468,6 +468,14 @@ class NetworkPolicy(Predicting):
     def num_actions(self) -> int:
         return int(self.layers[-1].size)
 
+    @property
+    def drawing(self) -> "NetworkPolicy":
+        """The same network with actions drawn from softmax(logits)."""
+        return NetworkPolicy(
+            self.layers, self.mean, self.scale, greedy=False,
+            observation_axes=self.observation_axes,
+        )  # fmt: skip
+
     def logits(self, observations: ArrayLike) -> FloatArray:
         seen = np.asarray(observations, dtype=np.float64)
         rows = seen.reshape(len(seen), -1)
