@@ -74,7 +74,7 @@ def folder(tmp_path_factory):
     place = tmp_path_factory.mktemp("pole")
     (place / f"{MODULE}.py").write_text(TEXT)
     record(place / "demos.csv", 0)
-    record(place / "more.csv", 1)
+    record(place / "more.csv", 3)
     record(place / "car.csv", 2, "MountainCarContinuous-v0", actions=[[-1.0], [0.5], [1.0]])
     return place
 
@@ -144,7 +144,7 @@ def test_held_out_records_are_what_is_certified_with(call, here):
     result = json.loads(shown.out)
     weights = [one["weight"] for one in result["candidates"]]
     assert sum(weights) == pytest.approx(1)
-    assert result["rounds"][0]["candidates"] == 2
+    assert result["rounds"][0]["candidates"] == 3
     saved = jm.Demonstrations.load(here / "run" / "certified" / "demonstrations.npz")
     assert np.array_equal(saved.states, jm.read_demonstrations("more.csv").states)
     (here / "copy.csv").write_bytes((here / "demos.csv").read_bytes())
@@ -229,7 +229,7 @@ def test_further_candidates(call, here):
     )  # fmt: skip
     assert shown.code == 0, shown.err
     listed = [one["candidate"] for one in json.loads(shown.out)["candidates"]]
-    assert listed[2:5] == ["cloned", "first", f"{MODULE}:upright"]
+    assert listed[3:6] == ["cloned", "first", f"{MODULE}:upright"]
     trusted = call("audit", "run", "--trust-code")
     assert trusted.code == 0, trusted.out
 

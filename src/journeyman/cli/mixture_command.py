@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 
 LEAST_SQUARES, NO_PLANNER = "least-squares", "none"
 CLONE, UNIFORM, PLANNED = "clone of the demonstrations", "random actions", "planned in round"
+DRAWING = f"{CLONE}, actions drawn"
 UNSEEN = 0.01
 """Of the discounted time: what the default horizon leaves behind its end."""
 NEVER = -1e3
@@ -278,7 +279,7 @@ class _Learning:
             _problem(simulator, one, given.costs, given.cost_class) for one in (shown, fresh)
         )
         code, further = _further(given.candidates)
-        policies = {CLONE: _cloned(shown, seed), UNIFORM: _uniform(simulator), **further}
+        policies = {**_clones(shown, seed), UNIFORM: _uniform(simulator), **further}
         way: Any = None
         if "budget" in self.search:
             guides = [policy for name, policy in policies.items() if name != UNIFORM]
@@ -356,12 +357,14 @@ def _problem(simulator: Any, demos: Demonstrations, costs: str, cost_class: str)
         return jm.Apprenticeship(simulator, None, demos, chosen)
 
 
-def _cloned(demos: Demonstrations, seed: int) -> Any:
+def _clones(demos: Demonstrations, seed: int) -> dict[str, Any]:
+    """By their names."""
     from journeyman.demonstrations.expectation import clone_visited_states
 
     if demos.has_ids:
-        return clone_visited_states(demos)
-    return jm.demonstrations.clone_observations(demos, seed=seed)
+        return {CLONE: clone_visited_states(demos)}
+    network = jm.demonstrations.clone_observations(demos, seed=seed)
+    return {CLONE: network, DRAWING: network.drawing}
 
 
 def _uniform(simulator: Any) -> Any:
