@@ -16,6 +16,9 @@ the median of the error, the worst one, and how many are at most 10 %, beside th
 that are learned from are smaller than those held out, of about 10^5 states. Methods:
 
     consistent          the centre of the costs under which the trips are optimal
+    exact program       worst-case weights of `Simplex`: costs are not negative and one of them
+                        matters
+    game                the same by multiplicative weights (MWAL)
     margins             maximum margin planning with weights that are not negative
     likelihood          maximum likelihood
     projection          Abbeel and Ng's, the paper's own method; weights of either sign

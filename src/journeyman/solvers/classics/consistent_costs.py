@@ -10,13 +10,12 @@ and is consistent with it if that is at most a share s of what acting at random 
     K_s = { v :  <v, f_mu> <= s <v, f_0>  for all policies mu,   low <= v <= 1 }
     f_mu = scale (target - Psi' mu)/(N H),   f_0 = scale u/(N H)
 
-where w = v scale/N, N is the largest |psi_i scale_i|, H = 1/(1 - discount), and low is -1, or 0 with
-`nonnegative`. K_s is a convex cone cut off by a box. The size of w means nothing, so any of its
-points is an answer as good as others on these records; recovered is its centre of gravity: the mean
-of what the expert's cost can be, if all costs of the box were equally likely before. Methods that
-look for margins, or for any cost under which the expert is optimal, end at or near the boundary of
-K_s, where the expert only just prefers what it did; elsewhere, where the hidden cost decides
-otherwise, such costs err more often (`benchmarks/parking.py` measures it).
+where w = v scale/N, N is the largest |psi_i scale_i|, H = 1/(1 - discount), and low is -1, or 0
+with `nonnegative`. K_s is a convex cone cut off by a box. The size of w means nothing, so any of
+its points is an answer as good as others on these records; recovered is its centre of gravity: the
+mean of what the expert's cost can be, if all costs of the box were equally likely before. A cost
+near the boundary of K_s explains the records as well, but decides otherwise than the hidden one in
+more places that were not recorded (`benchmarks/parking.py` measures it).
 
 *Cutting planes.* A plan for c_v tells whether v is in K_s, and if not, its policy is a row that v
 breaks. What policies cost from each start is kept; from every start the policy that is best there
@@ -38,11 +37,12 @@ cost: the polytope has no inside (no ball of radius `THIN` that keeps all rows).
 
     minimise t   subject to   <v, f_mu> <= t for all policies mu planned,   <v, f_0> = 1
 
-then proves that the expert loses at least the share t under every cost, and s becomes `slack` t
-(where this is empty, too, t is found again, with more policies). So K_s is all costs under which
-the expert loses at most `slack` times what it has to lose. That favours costs which make errors
-cheap; for experts who err at random in proportion to what is at stake `MaximumLikelihood` is the
-method.
+then shows, to the accuracy of its engine, that the expert loses at least the share t under every
+cost under which acting at random loses to it. s becomes `slack` times t, or times s where that is
+more, as often as it takes. So K_s is all costs under which the expert loses at most `slack` times
+the share it has to lose (or `slack` s, where K_s is only too thin). That favours costs which make
+errors cheap; for experts who err at random in proportion to what is at stake `MaximumLikelihood` is
+the method.
 
 *Cost.* One plan for every row that is not put together and every point asked about, a few dozen for
 a handful of costs and hundreds with hundreds of costs; for each row one linear system over the
