@@ -158,5 +158,5 @@ def test_what_cannot_be_used_is_refused():
 
 
 def test_it_keeps_the_promises_of_solvers():
-    solver = jm.solvers.ConsistentCosts(max_iterations=40)
+    solver = jm.solvers.ConsistentCosts(max_iterations=15)
     jm.testing.check_solver(solver, seeds=1, trajectories=20)

@@ -41,8 +41,8 @@ then shows, to the accuracy of its engine, that the expert loses at least the sh
 cost under which acting at random loses to it. s becomes `slack` times t, or times s where that is
 more, as often as it takes. So K_s is all costs under which the expert loses at most `slack` times
 the share it has to lose (or `slack` s, where K_s is only too thin). That favours costs which make
-errors cheap; for experts who err at random in proportion to what is at stake `MaximumLikelihood` is
-the method.
+errors cheap; `MaximumLikelihood` has a model of experts who err at random in proportion to what is
+at stake.
 
 *Cost.* One plan for every row that is not put together and every point asked about, a few dozen for
 a handful of costs and hundreds with hundreds of costs; for each row one linear system over the
