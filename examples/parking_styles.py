@@ -1,11 +1,12 @@
-"""Three driving styles, learned in two small parking lots and driven with in a large one.
+"""Three driving styles, learned in small parking lots and driven with in a large one.
 
-    python examples/parking_styles.py [--trips 64] [--lot 500] [--picture docs/images/parking.svg]
+    python examples/parking_styles.py [--trips 128] [--lot 500] [--picture docs/images/parking.svg]
 
 Experts (`jm.gallery.parking`) are optimal for weights that nobody else knows. From their trips in
-two lots of one aisle maximum margin planning learns weights, which are planned with in a lot of
-three that nobody has driven in. Printed are expected totals of the costs there, expert beside
-apprentice; the picture shows trips of both from the same starts.
+eight lots of one aisle `jm.solvers.ConsistentCosts` learns weights, the centre of those under which
+all these trips are optimal. They are planned with in a lot of three aisles that nobody has driven
+in. Printed are expected totals of the costs there, expert beside apprentice; the picture shows
+trips of both from the same starts.
 """
 
 import argparse
@@ -23,7 +24,7 @@ import numpy as np
 import journeyman as jm
 from journeyman.gallery.parking_lot import METRES, STYLES
 
-HOMES, SMALL = (0, 1), {"width": 40, "aisles": 1}
+HOMES, SMALL = tuple(range(8)), {"width": 40, "aisles": 1}
 SHOWN, LONGEST = 5, 1000
 SCALE, GAP, TOP = 5.0, 18, 64
 FORWARD, REVERSE = "#0072b2", "#c85200"
@@ -31,7 +32,7 @@ FORWARD, REVERSE = "#0072b2", "#c85200"
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--trips", type=int, default=64, help="recorded in each of the two lots")
+    parser.add_argument("--trips", type=int, default=128, help="recorded in each of the small lots")
     parser.add_argument("--lot", type=int, default=500, help="seed of the large one")
     parser.add_argument("--width", type=int, default=92)
     parser.add_argument("--aisles", type=int, default=3)
@@ -68,11 +69,8 @@ def learned(lots: list[jm.gallery.ParkingExample], trips: int) -> np.ndarray:
     means = jm.ExpertExpectation.from_demonstrations(
         recorded, family.basis, world, method=jm.demonstrations.MonteCarlo()
     )
-    problem = jm.Apprenticeship(world, family.basis, means)
-    solver = jm.solvers.MaximumMarginPlanning(
-        1e-6, expert=jm.clone(recorded, world), nonnegative=True, accuracy=1e-5
-    )
-    return jm.solve(problem, solver).recovered
+    problem = jm.Apprenticeship(world, family.basis, means, jm.Simplex())
+    return jm.solve(problem, jm.solvers.ConsistentCosts(nonnegative=True)).recovered
 
 
 def totals(lot: jm.gallery.ParkingExample, policy: jm.Policy) -> np.ndarray:

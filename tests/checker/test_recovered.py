@@ -17,6 +17,7 @@ FILE = "recovered.npz"
 INFERRING = [
     jm.solvers.MaximumEntropy(), jm.solvers.MaximumMarginPlanning(max_iterations=20),
     jm.solvers.InverseProgram(), jm.solvers.MaximumLikelihood(),
+    jm.solvers.ConsistentCosts(max_iterations=20),
     jm.solvers.PolicyMatching(max_iterations=20), jm.solvers.Projection(max_iterations=20),
 ]  # fmt: skip
 

@@ -66,6 +66,7 @@ METHODS = {
     "GaussianProcessCosts": lambda _: jm.solvers.GaussianProcessCosts(max_iterations=20),
     "FeatureConstruction": lambda _: jm.solvers.FeatureConstruction(max_iterations=2),
     "MaximumMarginPlanning": lambda _: jm.solvers.MaximumMarginPlanning(max_iterations=50),
+    "ConsistentCosts": lambda _: jm.solvers.ConsistentCosts(max_iterations=50),
     "InverseProgram": lambda _: jm.solvers.InverseProgram(),
     "SampledInverseProgram": lambda _: jm.solvers.SampledInverseProgram(max_iterations=20),
     "PolicyMatching": lambda _: jm.solvers.PolicyMatching(max_iterations=20),

@@ -58,6 +58,7 @@ def test_the_page_shows_a_table_of_the_example(shown):
 def test_the_page_names_what_exists():
     methods = {
         "InverseProgram", "SampledInverseProgram", "MaximumMarginPlanning", "PolicyMatching",
+        "ConsistentCosts",
     }  # fmt: skip
     assert {f"solvers.{name}" for name in methods} <= pages.public_names(PAGE)
     targets = re.findall(r"\]\(([^)#]+)", PAGE)

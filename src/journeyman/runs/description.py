@@ -419,6 +419,7 @@ CLASSICS: Mapping[str, str] = {
     "inverse-program": "InverseProgram",
     "sampled-inverse-program": "SampledInverseProgram",
     "maximum-entropy": "MaximumEntropy",
+    "consistent-costs": "ConsistentCosts",
     "constrained-inverse": "ConstrainedInverse",
     "maximum-likelihood": "MaximumLikelihood",
     "feature-construction": "FeatureConstruction",

@@ -20,6 +20,7 @@ from journeyman.solvers.classics.adversarial_imitation import (
 )
 from journeyman.solvers.classics.behaviour_cloning import BehaviourCloning as BehaviourCloning
 from journeyman.solvers.classics.behaviour_cloning import CrossFittedClone as CrossFittedClone
+from journeyman.solvers.classics.consistent_costs import ConsistentCosts as ConsistentCosts
 from journeyman.solvers.classics.constrained_inverse import ConstrainedInverse as ConstrainedInverse
 from journeyman.solvers.classics.dagger import DAgger as DAgger
 from journeyman.solvers.classics.feature_construction import (

@@ -12,6 +12,7 @@ METHODS = [
     solvers.MultiplicativeWeights(accuracy=0.1), solvers.InverseProgram(),
     solvers.SampledInverseProgram(max_iterations=5), solvers.MaximumEntropy(max_iterations=20),
     solvers.MaximumMarginPlanning(accuracy=1e-3), solvers.PolicyMatching(max_iterations=5),
+    solvers.ConsistentCosts(max_iterations=20),
     solvers.ImitationReinforce(max_iterations=5), solvers.ImitationTrustRegion(max_iterations=5),
     solvers.AdversarialImitation(max_iterations=5),
     solvers.OccupancyMirrorDescent(max_iterations=500),
