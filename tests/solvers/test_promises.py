@@ -48,6 +48,7 @@ CASES = [
     (solvers.SampledInverseProgram, [{"max_iterations": 20}]),
     (solvers.MaximumEntropy, [{}]),
     (solvers.ConstrainedInverse, [{"tolerance": 1e-4}]),
+    (solvers.ConsistentCosts, [{"max_iterations": 60}]),
     (OccupancyMirrorDescent, [{"max_iterations": 600}]),
     (PriorMirrorDescent, [{"max_iterations": 600}]),
     (solvers.ProximalPointImitation, [{"max_iterations": 2, "inner_iterations": 30}]),

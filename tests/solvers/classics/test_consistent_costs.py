@@ -155,8 +155,3 @@ def test_what_cannot_be_used_is_refused():
         jm.solvers.ConsistentCosts(0)
     with pytest.raises(jm.errors.InvalidSolver, match="slack = 1"):
         jm.solvers.ConsistentCosts(slack=1)
-
-
-def test_it_keeps_the_promises_of_solvers():
-    solver = jm.solvers.ConsistentCosts(max_iterations=15)
-    jm.testing.check_solver(solver, seeds=1, trajectories=20)
