@@ -10,7 +10,7 @@ import journeyman as jm
 from checker.forging import at, change_arrays, facts_of, failed, numbers_in, rehash, write_facts
 from journeyman.certificate.betting_means import upper_mean
 from journeyman.checker.betting import upper_mean as second_upper_mean
-from journeyman.policy.linear_values import LinearValuePolicy
+from journeyman.policy.linear_values import LinearValuePolicy, QuadraticFeatures
 from journeyman.report.saved_run import read_run
 from journeyman.solvers.least_squares_planner import by_state
 
@@ -129,6 +129,54 @@ def test_linear_values_that_were_changed_are_found(copied, kind):
     )
     rehash(place)
     failed(place, "the policies")
+
+
+def agreeing(kind):
+    """A policy that always does what the expert does, and the array its values are made with."""
+    if kind == "quadratic":
+        features = QuadraticFeatures(np.zeros(2), np.ones(2))
+        values = np.zeros((features.count, 2))
+        values[1] = [1.0, -1.0]
+        return LinearValuePolicy(features, values, 0, 1), "0_coefficients"
+    layers = (np.eye(2), np.zeros(2), np.eye(2), np.zeros(2), [[-1.0, 1.0], [0.0, 0.0]], [0, 0])
+    return jm.policy.NetworkPolicy(layers, np.zeros(2), np.ones(2)), "0_weights_3"
+
+
+@pytest.mark.parametrize("kind", ["quadratic", "network"])
+def test_values_close_to_each_other_do_not_hide_which_action_is_taken(tmp_path, kind):
+    """Multiplied by -1e-12 the values decide the other way; at zero the first action is taken."""
+    policy, name = agreeing(kind)
+    problem = jm.Apprenticeship(jm.world.Records(0.9, (0, 1)), None, episodes(1))
+    place = tmp_path / "run"
+    jm.certify(problem, policy).save(place)
+    assert jm.audit(place).require().complete
+    change_arrays(
+        place / "policy.npz",
+        lambda header, arrays: arrays.update({name: -1e-12 * arrays[name]}),
+    )
+    rehash(place)
+    failed(place, "policy 0 does not take the action of step 0")
+    change_arrays(
+        place / "policy.npz", lambda header, arrays: arrays.update({name: 0 * arrays[name]})
+    )
+    rehash(place)
+    if kind == "quadratic":
+        failed(place, "policy 0 does not take the action")
+        return
+    with pytest.raises(jm.errors.AuditFailed, match=r"which action policy 0 takes in \d+ steps"):
+        jm.audit(place).require()
+
+
+@pytest.mark.parametrize("word", [1, "no", None])
+def test_a_network_says_by_true_or_false_whether_it_draws(copied, word):
+    place = copied("network")
+    change_arrays(
+        place / "policy.npz", lambda header, arrays: header["policies"][0].update(greedy=word)
+    )
+    rehash(place)
+    failed(place, "policy 0 does not say whether it takes its likeliest action")
+    with pytest.raises(jm.errors.InvalidPolicy, match="not whole"):
+        jm.certificate.load_policy(place)
 
 
 def test_a_policy_that_was_not_saved_is_named(saved):

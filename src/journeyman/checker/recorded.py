@@ -35,6 +35,9 @@ KIND, ESTIMATE = "agreement", "held-out episodes"
 LAYERS = ("weights_1", "bias_1", "weights_2", "bias_2", "weights_3", "bias_3")
 CLOSE = 1e-9
 """Of probabilities and values that are computed a second time."""
+EQUAL, ROUNDING = 1e-10, 1e-12
+"""Values linear in features: those that differ by less than `EQUAL` of the largest are equal for
+the policy; and by how much of their summands they are taken to be rounded."""
 REACH = 5.0
 """Units of spread at which quadratic features stop to grow."""
 DECLARED, TESTED = "declared", "tested, not refuted"
@@ -163,6 +166,12 @@ def _check_policies(findings: Findings, run: RecordedRun) -> None:
         assert laws is not None
         low, high = laws(run, k, form, asked)
         stated = run.chances[k, asked]
+        undecided = int(np.count_nonzero((low < high) & (stated > low)))
+        if undecided:
+            findings.leave_open(
+                f"which action policy {k} takes in {undecided} steps, where the values of several "
+                "are equal up to rounding"
+            )
         wrong = (stated < low - CLOSE) | (stated > high + CLOSE)
         findings.check(
             not wrong.any(),
@@ -219,23 +228,28 @@ def _network(run: RecordedRun, k: int, form: Any, asked: Bools) -> tuple[Floats,
     for place in (0, 2, 4):
         values = np.einsum("ij,jk->ik", values, layers[place]) + layers[place + 1]
         values = np.tanh(values) if place < 4 else values
-    if form.get("greedy") is True:
-        return _of_greatest(values, run.actions[asked])
+    greedy = form.get("greedy")
+    if not isinstance(greedy, bool):
+        raise Refused(f"policy {k} does not say whether it takes its likeliest action")
+    if greedy:
+        near = CLOSE * np.abs(values).max(axis=1, keepdims=True)
+        several = (values >= values.max(axis=1, keepdims=True) - near).sum(axis=1) > 1
+        return _of_greatest(values, near, several, run.actions[asked])
     powers = np.exp(values - values.max(axis=1, keepdims=True))
     found = _of_columns(powers / powers.sum(axis=1, keepdims=True), run.actions[asked])
     return found, found
 
 
-def _of_greatest(values: Floats, actions: Ints) -> tuple[Floats, Floats]:
-    """Least and greatest probability of actions, where that of the greatest value is taken; of
-    values that are equal but for rounding it may be any."""
+def _of_greatest(
+    values: Floats, near: Floats, undecided: Bools, actions: Ints
+) -> tuple[Floats, Floats]:
+    """Least and greatest probability of actions, where the first is taken whose value is near the
+    greatest; where it is undecided which one that is, any of those near it may be."""
     known = (actions >= 0) & (actions < values.shape[1])
-    taken = values[np.arange(len(values)), np.where(known, actions, 0)]
-    best = values.max(axis=1)
-    near = CLOSE * (1 + np.abs(values).max(axis=1))
-    others = (values >= (best - near)[:, np.newaxis]).sum(axis=1) > 1
-    chosen = known & (taken >= best - near)
-    return np.where(chosen & ~others, 1.0, 0.0), np.where(chosen, 1.0, 0.0)
+    close = values >= values.max(axis=1, keepdims=True) - near
+    one_of_them = known & close[np.arange(len(values)), np.where(known, actions, 0)]
+    chosen = np.where(undecided, one_of_them, known & (close.argmax(axis=1) == actions))
+    return np.where(chosen & ~undecided, 1.0, 0.0), np.where(chosen, 1.0, 0.0)
 
 
 def _linear(run: RecordedRun, k: int, form: Any, asked: Bools) -> tuple[Floats, Floats]:
@@ -244,8 +258,16 @@ def _linear(run: RecordedRun, k: int, form: Any, asked: Bools) -> tuple[Floats, 
     first = form.get("first_action")
     if type(first) is not int:
         raise Refused(f"policy {k} does not number its actions")
-    values = np.einsum("ij,jk->ik", features, coefficients)
-    return _of_greatest(-values, run.actions[asked] - first)
+    values = -np.einsum("ij,jk->ik", features, coefficients)
+    summands = np.einsum("ij,jk->ik", np.abs(features), np.abs(coefficients))
+    near = EQUAL * np.abs(values).max(axis=1, keepdims=True)
+    off = ROUNDING * summands.max(axis=1, keepdims=True)
+    behind = values.max(axis=1, keepdims=True) - values
+    certain, possible = behind <= near - off, behind <= near + off
+    alone = possible.sum(axis=1) == 1
+    decided = (off <= near)[:, 0] & (certain.argmax(axis=1) == possible.argmax(axis=1))
+    undecided = ~(alone | decided)
+    return _of_greatest(values, near + off, undecided, run.actions[asked] - first)
 
 
 def _features(run: RecordedRun, k: int, form: Any, states: NDArray[Any]) -> Floats:

@@ -70,7 +70,7 @@ def policy_of(words: dict[str, Any], part: Callable[[str], NDArray[Any]]) -> Any
     """The policy again, from its words and its arrays by name; None where the form is another."""
     try:
         return _made(words, part)
-    except (KeyError, TypeError) as fault:
+    except (KeyError, TypeError, ValueError, OverflowError) as fault:
         raise InvalidPolicy(
             f"a policy of the form {words.get('form')!r} is not whole ({fault!r})", "Save it again"
         ) from fault
@@ -83,17 +83,30 @@ def _made(words: dict[str, Any], part: Callable[[str], NDArray[Any]]) -> Any:
     if form == NETWORK:
         return NetworkPolicy(
             tuple(part(name) for name in LAYERS), part("mean"), part("scale"),
-            greedy=words["greedy"], observation_axes=words["observation_axes"],
+            greedy=_flag(words["greedy"]), observation_axes=_whole(words["observation_axes"]),
         )  # fmt: skip
     if form == LINEAR:
         made, parts = FEATURES[words["features"]]
         features = made(*(part(name) for name in parts))
         return LinearValuePolicy(
-            features, part("coefficients"), words["first_action"], words["observation_axes"]
-        )
+            features, part("coefficients"), _whole(words["first_action"]),
+            _whole(words["observation_axes"]),
+        )  # fmt: skip
     if form == WRAPPED:
-        return ObservationPolicy(_made(words["policy"], part), words["observation_axes"])
+        return ObservationPolicy(_made(words["policy"], part), _whole(words["observation_axes"]))
     return None
+
+
+def _flag(word: Any) -> bool:
+    if not isinstance(word, bool):
+        raise TypeError(f"{word!r} is neither true nor false")
+    return word
+
+
+def _whole(word: Any) -> int:
+    if type(word) is not int:
+        raise TypeError(f"{word!r} is no whole number")
+    return word
 
 
 def _linear(policy: LinearValuePolicy) -> PolicyForm | None:

@@ -55,6 +55,33 @@ def test_weights_may_be_negative_unless_asked():
     assert other.recovered[0] >= 0
 
 
+@pytest.mark.parametrize("ways", [([0, 0], [0, 0]), ([1, 0.3], [1, 0.3]), ([1, 0.3],)])
+def test_an_expert_without_a_choice_says_nothing(ways):
+    """Every policy costs the same: no share of what acting at random loses is named."""
+    world, basis = fork(*ways)
+    answer = jm.solve(known(world, basis, choosing(world, 0)), jm.solvers.ConsistentCosts())
+    assert answer.status is jm.Status.OPTIMAL
+    assert "it says nothing about the cost" in answer.log
+    assert "loses at most" not in answer.log
+
+
+def test_more_draws_than_chains_are_not_the_same_points(monkeypatch):
+    asked, drawn = [], Points.some
+
+    def some(points, count):
+        found = drawn(points, count)
+        asked.extend(map(tuple, found[:1]) if count == 1 else [])
+        return found
+
+    monkeypatch.setattr(Points, "some", some)
+    world, basis = fork([1, 1], [3, 0], [0, 2])
+    answer = jm.solve(
+        known(world, basis, choosing(world, 0)), jm.solvers.ConsistentCosts(draws=300)
+    )
+    assert "300 points in a row" in answer.log
+    assert len(set(asked[-300:])) > 250
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_the_expert_is_optimal_for_what_is_recovered(seed):
     world, basis, expert = jm.gallery.grid(5, macro_cells=3, randomness=0, seed=seed)

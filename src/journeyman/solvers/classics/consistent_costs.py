@@ -85,7 +85,8 @@ CHAINS, STEPS, REFINED = 128, 32, 10
 """Points drawn side by side; steps of each after a new row; rounds of these for the last mean."""
 FARTHEST = 1e300
 CHECKED, ADDED, ROUNDS = 16, 4, 40
-"""Points that rows put together are looked for at, rows added at once, and how often."""
+"""Points that rows put together are looked for at, and that are asked about before all are drawn
+again; rows added at once, and how often."""
 MOST_TABLED = 1 << 20
 """States of a policy times costs that are tabled."""
 MOST_KEPT = 1 << 23
@@ -197,6 +198,8 @@ class _Search:
         return Advance(self.lost, self.least_share)
 
     def _point(self, last: bool, central: bool) -> FloatArray:
+        if self._agreed and self._agreed % CHECKED == 0:
+            self._points.walk()
         if last:
             return self._points.refined()
         return self._points.mean() if central else self._points.some(1)[0]
@@ -279,6 +282,11 @@ class _Search:
         name, size = self._problem.basis.names[widest], float(np.abs(self.best).max()) or 1.0
         if self.contradicted:
             return "under no cost the expert is better than acting at random"
+        if status is Status.CONVERGED and float(self.random @ self.best) <= ROUNDING:
+            return (
+                f"under {self._agreed} points in a row the expert costs what acting at random "
+                "costs, and nothing costs less: it says nothing about the cost"
+            )
         return (
             f"under the recovered cost the expert loses at most {self.lost:.3g} of what acting at "
             f"random loses to it, under any at least {self.least_share:.3g}; {len(self._rows)} "
@@ -333,7 +341,7 @@ class Points:
             kept = centre[np.newaxis]
         extra = self._rng.integers(len(kept), size=CHAINS - len(kept))
         self.places = np.vstack([kept, kept[extra]])
-        self._walk()
+        self.walk()
         return True
 
     def mean(self) -> FloatArray:
@@ -352,11 +360,11 @@ class Points:
         """The mean over a longer walk."""
         means = []
         for _ in range(REFINED):
-            self._walk()
+            self.walk()
             means.append(self.mean())
         return np.asarray(np.mean(means, axis=0))
 
-    def _walk(self) -> None:
+    def walk(self) -> None:
         for step in range(STEPS):
             if step % 2:
                 aside = self.places - self.places.mean(axis=0)
