@@ -248,6 +248,40 @@ def test_changed_words_and_missing_arrays_are_found(run, change, words):
     failed(run, words)
 
 
+STRANGE = (None, 1, 1.5, True, "mixture", [], {}, [{}], {"form": "other"}, {"form": []})
+
+
+@pytest.mark.parametrize("word", STRANGE, ids=repr)
+def test_policies_in_place_of_which_something_else_stands_are_refused(run, word):
+    for where in ("policy", "candidates", "observation_axes", 1):
+
+        def change(header, arrays, where=where):
+            form = header["policy"]
+            into = {"policy": header, 1: form["candidates"]}.get(where, form)
+            into[where] = word
+
+        place = shutil.copytree(run, run.parent / "changed", dirs_exist_ok=True)
+        change_arrays(place / "policy.npz", change)
+        rehash(place)
+        if where != "observation_axes":  # of which nothing is claimed
+            failed(place)
+        if (where, word) != ("observation_axes", 1) or word is True:
+            with pytest.raises(JourneymanError):
+                jm.certificate.load_policy(place)
+
+
+@pytest.mark.parametrize("weights", [0.5, [1.0], np.ones((4, 4)), [np.nan] * 4])
+def test_weights_that_are_not_those_of_the_candidates_are_refused(run, weights):
+    change_arrays(
+        run / "policy.npz",
+        lambda header, arrays: arrays.update({"weights of the policy": np.array(weights)}),
+    )
+    rehash(run)
+    failed(run)
+    with pytest.raises(JourneymanError):
+        jm.certificate.load_policy(run)
+
+
 def test_changed_totals_are_found(run):
     change_arrays(run / "totals.npz", times("totals", 0.9, 0))
     rehash(run)

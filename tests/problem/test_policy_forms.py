@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import journeyman as jm
-from journeyman.demonstrations.expectation import clone_visited_states
+from journeyman.demonstrations.expectation import ClonedPolicy, clone_visited_states
 from journeyman.errors import InvalidPolicy
 from journeyman.policy.linear_values import (
     LinearValuePolicy,
@@ -146,3 +146,36 @@ def test_words_that_lack_something_are_refused(name):
             policy_of(less, lambda part: form.arrays[part])
     with pytest.raises(InvalidPolicy, match="is not whole"):
         policy_of(form.words, {}.__getitem__)
+
+
+WRONG = [np.array(1.0), np.zeros(0), np.zeros((2, 2, 2)), np.array(["a", "b"]),
+         np.array([np.nan] * 4), np.array([1j])]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("wrong", WRONG, ids=lambda one: f"{one.dtype}{one.shape}")
+def test_arrays_that_are_not_those_of_a_policy_are_refused(name, wrong):
+    form = form_of(policies()[name])
+    for part in form.arrays:
+        if form.arrays[part].shape == wrong.shape and wrong.dtype.kind == "f":
+            continue
+        with pytest.raises(InvalidPolicy):
+            policy_of(form.words, (form.arrays | {part: wrong}).__getitem__)
+
+
+@pytest.mark.parametrize("word", [None, "x", [], {}, 1.5, float("inf")])
+@pytest.mark.parametrize("name", NAMES)
+def test_words_of_another_kind_are_refused(name, word):
+    form = form_of(policies()[name])
+    for key in set(form.words) - {"form"}:
+        with pytest.raises(InvalidPolicy):
+            policy_of(form.words | {key: word}, form.arrays.__getitem__)
+
+
+def test_laws_of_visited_states_are_laws():
+    for states, laws in (
+        ([1, 0], np.full((3, 2), 0.5)), ([0, 1], np.full((2, 2), 0.5)), ([0], np.ones((2, 2))),
+        ([0], [[1.5, -0.5]] * 2), ([], np.full((1, 2), 0.5)),
+    ):  # fmt: skip
+        with pytest.raises(InvalidPolicy):
+            ClonedPolicy(states, laws)

@@ -47,7 +47,7 @@ import numpy as np
 import scipy
 from scipy import sparse
 
-from journeyman.arrays import FloatArray, Matrix, assign
+from journeyman.arrays import FloatArray, Matrix, assign, real_array
 from journeyman.certificate import evaluation as evaluations
 from journeyman.certificate.agreement import (
     AGREEMENT,
@@ -516,8 +516,10 @@ def load_policy(directory: PathLike, *, trust_code: bool = False) -> AnyPolicy:
         return cast(AnyPolicy, load_recorded_policy(place))
     facts = _code(place / CODE)
     header, arrays = load_arrays(place / POLICY, CODED_POLICY, INPUT_VERSION)
-    if not _asks_for_code(header["policy"]):
-        return cast(AnyPolicy, _policy(header["policy"], "policy", {}, arrays, place))
+    stated = header.get("policy")
+    _require_form(place / POLICY, stated)
+    if not _asks_for_code(stated):
+        return cast(AnyPolicy, _policy(stated, "policy", {}, arrays, place))
     if trust_code is not True:
         called = ", ".join(str(call["function"]) for call in facts["calls"])
         raise InvalidFile(
@@ -533,8 +535,21 @@ def load_policy(directory: PathLike, *, trust_code: bool = False) -> AnyPolicy:
             UserWarning,
             stacklevel=2,
         )
-    policy: AnyPolicy = _policy(header["policy"], "policy", _made(facts, place), arrays, place)
+    policy: AnyPolicy = _policy(stated, "policy", _made(facts, place), arrays, place)
     return policy
+
+
+def _require_form(path: Path, stated: Any) -> None:
+    """Refuse what is no form of a policy, or holds what is none."""
+    words = stated if isinstance(stated, dict) else {}
+    form, inner = words.get("form"), words.get("candidates", [])
+    axes = words.get("observation_axes", 0)
+    if not isinstance(form, str) or not isinstance(inner, list) or type(axes) is not int:
+        raise InvalidFile(f"{path} holds {stated!r:.200} in place of a policy", "Save it again")
+    if form == "mixture" and not {"candidates", "observation_axes"} <= set(words):
+        raise InvalidFile(f"{path} holds a mixture that is not whole", "Save it again")
+    for one in inner:
+        _require_form(path, one)
 
 
 def _asks_for_code(stated: dict[str, Any]) -> bool:
@@ -600,7 +615,10 @@ def _policy(
         return found
     if form != "mixture":
         raise InvalidFile(f"{path} holds a policy of the form {form!r}", "Save it again")
-    weights = take(path, arrays, f"weights of the {name}")
+    weights = real_array(
+        "weights", take(path, arrays, f"weights of the {name}"), ndim=1,
+        size=len(stated["candidates"]), refusal=InvalidFile,
+    )  # fmt: skip
     used = {
         k: _policy(one, f"candidate {k} of the {name}", parts, arrays, place)
         for k, one in enumerate(stated["candidates"])

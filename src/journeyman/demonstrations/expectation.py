@@ -84,6 +84,7 @@ from journeyman.policy.policy_evaluation import (
 from journeyman.progress import beginning, working
 from journeyman.world import World
 from journeyman.world.large_world import AnyWorld, require_sampled_world
+from journeyman.world.laws import ROW_SUM_TOLERANCE
 from journeyman.world.layers import time_left
 
 EXACT_WORK = 20_000_000
@@ -798,6 +799,16 @@ class ClonedPolicy(Predicting):
     """In order, each once."""
     laws: FloatArray
     """One row per demonstrated state, and the uniform law in the last."""
+
+    def __post_init__(self) -> None:
+        states = integer_array("states", self.states, refusal=InvalidPolicy)
+        laws = real_array("laws", self.laws, ndim=2, size=states.size + 1, refusal=InvalidPolicy)
+        if not states.size or (np.diff(states) <= 0).any():
+            raise InvalidPolicy("states are not in increasing order", "Give each once, in order")
+        off = np.abs(laws.sum(axis=1) - 1)
+        if (laws < 0).any() or (off > ROW_SUM_TOLERANCE).any():
+            raise InvalidPolicy("a row of laws is no law", "Give probabilities that sum to 1")
+        assign(self, states=states, laws=laws)
 
     @property
     def num_actions(self) -> int:
