@@ -159,3 +159,9 @@ def test_actions_that_cannot_be_listed_are_refused():
             jm.demonstrations.listed_actions(wrong)
     with pytest.raises(jm.errors.InvalidDemonstrations, match="number"):
         jm.demonstrations.listed_actions([[0.0]], 0)
+
+
+@pytest.mark.parametrize("given", [{"passes": 0}, {"passes": -1}, {"passes": 2.5}, {"hidden": 0}])
+def test_a_network_without_units_or_training_is_refused(given):
+    with pytest.raises(jm.errors.InvalidDemonstrations, match="Give a whole number from 1"):
+        jm.demonstrations.clone_observations(along_a_wave(10), **given)

@@ -172,6 +172,13 @@ def test_words_of_another_kind_are_refused(name, word):
             policy_of(form.words | {key: word}, form.arrays.__getitem__)
 
 
+@pytest.mark.parametrize("name", ["network", "wrapped", "quadratic", "radial"])
+def test_scales_are_above_zero(name):
+    form = form_of(policies()[name])
+    with pytest.raises(InvalidPolicy, match="a scale is not above 0"):
+        policy_of(form.words, (form.arrays | {"scale": np.array([1.0, 0.0])}).__getitem__)
+
+
 def test_laws_of_visited_states_are_laws():
     for states, laws in (
         ([1, 0], np.full((3, 2), 0.5)), ([0, 1], np.full((2, 2), 0.5)), ([0], np.ones((2, 2))),

@@ -516,7 +516,7 @@ def load_policy(directory: PathLike, *, trust_code: bool = False) -> AnyPolicy:
         return cast(AnyPolicy, load_recorded_policy(place))
     facts = _code(place / CODE)
     header, arrays = load_arrays(place / POLICY, CODED_POLICY, INPUT_VERSION)
-    stated = header.get("policy")
+    stated: Any = header.get("policy")
     _require_form(place / POLICY, stated)
     if not _asks_for_code(stated):
         return cast(AnyPolicy, _policy(stated, "policy", {}, arrays, place))

@@ -145,6 +145,9 @@ def clone_observations(
 
     *Cost*: passes x steps x (hidden^2 + hidden numbers); a second for 1,000 to 15,000 steps.
     """
+    require_whole("hidden", hidden, 1, InvalidDemonstrations)
+    if passes is not None:
+        require_whole("passes", passes, 1, InvalidDemonstrations)
     rng, states = generator(seed), demos.step_states
     rows = states.reshape(len(states), -1).astype(np.float64)
     mean, scale = rows.mean(axis=0), rows.std(axis=0)

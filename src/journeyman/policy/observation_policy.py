@@ -458,10 +458,12 @@ class NetworkPolicy(Predicting):
                 f"the layers have shapes {[part.shape for part in parts]}",
                 f"Give weights of shapes {shapes}, and a bias for every column",
             )
+        units = real_array("scale", scale, ndim=1, size=widths[0], refusal=InvalidPolicy)
+        if (units <= 0).any():
+            raise InvalidPolicy("a scale is not above 0", "Give 1 where all numbers are the same")
         assign(
             self, layers=parts, greedy=bool(greedy), observation_axes=int(observation_axes),
-            mean=middle,
-            scale=real_array("scale", scale, ndim=1, size=widths[0], refusal=InvalidPolicy),
+            mean=middle, scale=units,
         )  # fmt: skip
 
     @property
