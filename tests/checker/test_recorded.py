@@ -167,6 +167,23 @@ def test_values_close_to_each_other_do_not_hide_which_action_is_taken(tmp_path, 
         jm.audit(place).require()
 
 
+@pytest.mark.parametrize("kind", ["network", "greedy", "quadratic", "radial"])
+def test_values_that_are_not_finite_hide_nothing(copied, kind):
+    """Finite numbers so large that what follows from them is none: no probability follows."""
+    place = copied(kind)
+
+    def change(header, arrays):
+        for name, array in arrays.items():
+            if name.endswith(("coefficients", "weights_3")):
+                arrays[name] = np.full_like(array, 1e308)
+            if name.endswith(("bias_2", "mean")):
+                arrays[name] = np.full_like(array, 30.0 if name.endswith("bias_2") else 0.0)
+
+    change_arrays(place / "policy.npz", change)
+    rehash(place)
+    failed(place, "has values that are not finite")
+
+
 @pytest.mark.parametrize("word", [1, "no", None])
 def test_a_network_says_by_true_or_false_whether_it_draws(copied, word):
     place = copied("network")

@@ -172,7 +172,7 @@ def _check_policies(findings: Findings, run: RecordedRun) -> None:
                 f"which action policy {k} takes in {undecided} steps, where the values of several "
                 "are equal up to rounding"
             )
-        wrong = (stated < low - CLOSE) | (stated > high + CLOSE)
+        wrong = ~((stated >= low - CLOSE) & (stated <= high + CLOSE))
         findings.check(
             not wrong.any(),
             f"policy {k} does not take the action of step "
@@ -228,6 +228,7 @@ def _network(run: RecordedRun, k: int, form: Any, asked: Bools) -> tuple[Floats,
     for place in (0, 2, 4):
         values = np.einsum("ij,jk->ik", values, layers[place]) + layers[place + 1]
         values = np.tanh(values) if place < 4 else values
+    _require_finite(values, k)
     greedy = form.get("greedy")
     if not isinstance(greedy, bool):
         raise Refused(f"policy {k} does not say whether it takes its likeliest action")
@@ -238,6 +239,11 @@ def _network(run: RecordedRun, k: int, form: Any, asked: Bools) -> tuple[Floats,
     powers = np.exp(values - values.max(axis=1, keepdims=True))
     found = _of_columns(powers / powers.sum(axis=1, keepdims=True), run.actions[asked])
     return found, found
+
+
+def _require_finite(values: Floats, k: int) -> None:
+    if not np.isfinite(values).all():
+        raise Refused(f"policy {k} has values that are not finite")
 
 
 def _of_greatest(
@@ -260,6 +266,7 @@ def _linear(run: RecordedRun, k: int, form: Any, asked: Bools) -> tuple[Floats, 
         raise Refused(f"policy {k} does not number its actions")
     values = -np.einsum("ij,jk->ik", features, coefficients)
     summands = np.einsum("ij,jk->ik", np.abs(features), np.abs(coefficients))
+    _require_finite(summands, k)
     near = EQUAL * np.abs(values).max(axis=1, keepdims=True)
     off = ROUNDING * summands.max(axis=1, keepdims=True)
     behind = values.max(axis=1, keepdims=True) - values
