@@ -196,6 +196,16 @@ def test_a_network_says_by_true_or_false_whether_it_draws(copied, word):
         jm.certificate.load_policy(place)
 
 
+@pytest.mark.parametrize("word", [None, 1.5, "x", [], {}, [{}], [1], [{"form": []}]], ids=repr)
+@pytest.mark.parametrize("name", ["policies", "observation_axes"])
+def test_what_stands_in_place_of_policies_is_refused(copied, name, word):
+    place = copied("mixture")
+    change_arrays(place / "policy.npz", lambda header, arrays: header.update({name: word}))
+    rehash(place)
+    with pytest.raises(jm.errors.InvalidFile):
+        jm.certificate.load_policy(place)
+
+
 def test_a_policy_that_was_not_saved_is_named(saved):
     with pytest.raises(jm.errors.InvalidFile, match="does not hold policy 0"):
         jm.certificate.load_policy(saved["plain"])

@@ -65,7 +65,7 @@ from journeyman.policy import Policy
 from journeyman.policy.mixture_policy import MixturePolicy
 from journeyman.policy.observation_policy import ObservationPolicy
 from journeyman.problem import Apprenticeship
-from journeyman.problem.policy_forms import form_of, policy_of
+from journeyman.problem.policy_forms import form_of, policy_of, require_words
 from journeyman.storage import Arrays, load_arrays, save_arrays, take
 from journeyman.world import Pairs
 from journeyman.world.records import Records
@@ -470,7 +470,11 @@ def load_recorded_policy(place: Path) -> Any:
     """The policy of a saved run: numbers only, no code is called."""
     path = place / POLICY
     header, arrays = load_arrays(path, POLICY_KIND, VERSION)
-    forms, axes = header["policies"], int(header["observation_axes"])
+    forms, axes = header.get("policies"), header.get("observation_axes")
+    if not isinstance(forms, list) or not forms or type(axes) is not int:
+        raise InvalidFile(f"{path} names no policies", "Save the run again")
+    for form in forms:
+        require_words(path, form)
     found = [_made(path, form, k, arrays) for k, form in enumerate(forms)]
     if len(found) == 1:
         return found[0]

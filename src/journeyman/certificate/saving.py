@@ -81,7 +81,7 @@ from journeyman.policy.mixture_policy import MixturePolicy
 from journeyman.problem import Apprenticeship
 from journeyman.problem.expert_premises import described
 from journeyman.problem.mixture_rollouts import MixtureRollouts
-from journeyman.problem.policy_forms import form_of, policy_of
+from journeyman.problem.policy_forms import form_of, policy_of, require_words
 from journeyman.storage import Arrays, PathLike, load_arrays, save_arrays, take, write_atomically
 from journeyman.world import Pairs
 
@@ -517,7 +517,7 @@ def load_policy(directory: PathLike, *, trust_code: bool = False) -> AnyPolicy:
     facts = _code(place / CODE)
     header, arrays = load_arrays(place / POLICY, CODED_POLICY, INPUT_VERSION)
     stated: Any = header.get("policy")
-    _require_form(place / POLICY, stated)
+    require_words(place / POLICY, stated)
     if not _asks_for_code(stated):
         return cast(AnyPolicy, _policy(stated, "policy", {}, arrays, place))
     if trust_code is not True:
@@ -537,19 +537,6 @@ def load_policy(directory: PathLike, *, trust_code: bool = False) -> AnyPolicy:
         )
     policy: AnyPolicy = _policy(stated, "policy", _made(facts, place), arrays, place)
     return policy
-
-
-def _require_form(path: Path, stated: Any) -> None:
-    """Refuse what is no form of a policy, or holds what is none."""
-    words = stated if isinstance(stated, dict) else {}
-    form, inner = words.get("form"), words.get("candidates", [])
-    axes = words.get("observation_axes", 0)
-    if not isinstance(form, str) or not isinstance(inner, list) or type(axes) is not int:
-        raise InvalidFile(f"{path} holds {stated!r:.200} in place of a policy", "Save it again")
-    if form == "mixture" and not {"candidates", "observation_axes"} <= set(words):
-        raise InvalidFile(f"{path} holds a mixture that is not whole", "Save it again")
-    for one in inner:
-        _require_form(path, one)
 
 
 def _asks_for_code(stated: dict[str, Any]) -> bool:

@@ -14,13 +14,14 @@ that holds them needs no code for its policy, and the digest that decides which 
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from journeyman.demonstrations.expectation import ClonedPolicy
-from journeyman.errors import InvalidPolicy
+from journeyman.errors import InvalidFile, InvalidPolicy
 from journeyman.policy.linear_values import (
     LinearValuePolicy,
     QuadraticFeatures,
@@ -30,6 +31,8 @@ from journeyman.policy.linear_values import (
 from journeyman.policy.observation_policy import LAYERS, NetworkPolicy, ObservationPolicy
 
 VISITED, NETWORK, LINEAR, WRAPPED = "visited states", "network", "linear values", "observations"
+MIXTURE = "mixture"
+"""What is written of mixtures in a simulator (`certificate.saving`)."""
 FEATURES: dict[str, tuple[type, tuple[str, ...]]] = {
     "quadratic": (QuadraticFeatures, ("mean", "scale")),
     "radial": (RadialFeatures, ("mean", "scale", "centres", "width")),
@@ -74,6 +77,19 @@ def policy_of(words: dict[str, Any], part: Callable[[str], NDArray[Any]]) -> Any
         raise InvalidPolicy(
             f"a policy of the form {words.get('form')!r} is not whole ({fault!r})", "Save it again"
         ) from fault
+
+
+def require_words(path: Path, stated: Any) -> None:
+    """Refuse what a file states in place of a policy, or of one inside a mixture."""
+    words = stated if isinstance(stated, dict) else {}
+    form, inner = words.get("form"), words.get("candidates", [])
+    axes = words.get("observation_axes", 0)
+    if not isinstance(form, str) or not isinstance(inner, list) or type(axes) is not int:
+        raise InvalidFile(f"{path} holds {stated!r:.200} in place of a policy", "Save it again")
+    if form == MIXTURE and not {"candidates", "observation_axes"} <= set(words):
+        raise InvalidFile(f"{path} holds a mixture that is not whole", "Save it again")
+    for one in inner:
+        require_words(path, one)
 
 
 def _made(words: dict[str, Any], part: Callable[[str], NDArray[Any]]) -> Any:
