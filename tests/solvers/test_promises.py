@@ -115,10 +115,10 @@ def test_no_solver_is_left_out():
 @pytest.mark.parametrize(
     ("kind", "settings", "trajectories"),
     [
-        pytest.param(kind, settings, count, id=f"{kind.__name__} {settings or ''}".strip())
+        pytest.param(kind, settings, count, id=f"{kind.__name__} {number}")
         for cases, count in ((CASES, 0), (FROM_DEMONSTRATIONS, DEMONSTRATED))
         for kind, several in cases
-        for settings in several
+        for number, settings in enumerate(several)
     ],
 )
 def test_a_solver_keeps_the_promises(kind, settings, trajectories):
