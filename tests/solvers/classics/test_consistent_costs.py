@@ -152,7 +152,7 @@ def test_nothing_is_left_between_rows_that_exclude_each_other():
 @pytest.mark.parametrize("cost_class", CLASSES, ids=lambda kind: type(kind).__name__)
 def test_the_share_lost_is_what_the_log_says(name, cost_class):
     problem = solved_problem(name, cost_class)
-    answer = jm.solve(problem, jm.solvers.ConsistentCosts(max_iterations=40))
+    answer = jm.solve(problem, jm.solvers.ConsistentCosts(max_iterations=8))
     world, w = problem.world, answer.recovered
     cost = problem.cost_of(w)
     best = float(world.initial @ jm.plan(world, cost).values)

@@ -48,7 +48,8 @@ at stake.
 a handful of costs and hundreds with hundreds of costs; for each row one linear system over the
 states that its policy gets to, with as many right-hand sides as there are costs (with more than
 `MOST_TABLED` numbers one right-hand side over all states, and no rows are put together); hit and
-run takes (rows x costs) for every step of every chain.
+run takes (rows x costs) for every step of every chain. Where the expert is consistent with
+no cost there are many rows: 1,270 after 40 plans, and 20 seconds, with 8 costs and 30 states.
 
 Reference: Ng and Russell, "Algorithms for inverse reinforcement learning", ICML 2000, for the set;
 Bertsimas and Vempala, "Solving convex programs by random walks", Journal of the ACM 51, 2004, for
