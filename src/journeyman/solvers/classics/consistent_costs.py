@@ -13,9 +13,9 @@ and is consistent with it if that is at most a share s of what acting at random 
 where w = v scale/N, N is the largest |psi_i scale_i|, H = 1/(1 - discount), and low is -1, or 0
 with `nonnegative`. K_s is a convex cone cut off by a box. The size of w means nothing, so any of
 its points is an answer as good as others on these records; recovered is its centre of gravity: the
-mean of what the expert's cost can be, if all costs of the box were equally likely before. Methods that
-look for margins, or for any cost under which the expert is optimal, may end near the boundary of
-K_s, where the expert only just prefers what it did. In `benchmarks/parking.py` margins are farther
+mean of what the expert's cost can be, if all costs of the box were equally likely before. Methods
+that look for margins, or for any cost under which the expert is optimal, may end near the boundary
+of K_s, where the expert only just prefers what it did. In `benchmarks/parking.py` margins are farther
 off elsewhere; the worst-case cost of the exact program is as near, in twice the time.
 
 *Cutting planes.* A plan for c_v tells whether v is in K_s, and if not, its policy is a row that v
