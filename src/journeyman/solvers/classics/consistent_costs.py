@@ -15,8 +15,8 @@ with `nonnegative`. K_s is a convex cone cut off by a box. The size of w means n
 its points is an answer as good as others on these records; recovered is its centre of gravity: the
 mean of what the expert's cost can be, if all costs of the box were equally likely before. Methods
 that look for margins, or for any cost under which the expert is optimal, may end near the boundary
-of K_s, where the expert only just prefers what it did. In `benchmarks/parking.py` margins are farther
-off elsewhere; the worst-case cost of the exact program is as near, in twice the time.
+of K_s, where the expert only just prefers what it did. In `benchmarks/parking.py` margins are
+farther off elsewhere; the worst-case cost of the exact program is as near, in twice the time.
 
 *Cutting planes.* A plan for c_v tells whether v is in K_s, and if not, its policy is a row that v
 breaks. What policies cost from each start is kept; from every start the policy that is best there
