@@ -251,7 +251,6 @@ def test_what_the_time_limit_leaves_is_saved(call, here):
     assert call("audit", "run", "--trust-code").code == 0
 
 
-@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
 def test_what_an_interruption_leaves_is_saved(call, here, monkeypatch, sent):
     plan = jm.solvers.LeastSquaresPlanner.__call__
